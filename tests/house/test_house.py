@@ -285,6 +285,29 @@ def test_imports_run_one_way(package):
         needs = {module: others for module, others in needs.items() if module not in done}
 
 
+# Modules are imported, not long lists of names.
+MOST_NAMES = 4
+# Their names are known, as those of Python itself.
+CONVENTIONAL = {"collections.abc", "types", "typing"}
+# Imports of more names, where a variable has the name of the module. The number may only fall.
+MORE_NAMES = 18
+
+
+def test_names_are_imported_by_their_module():
+    """At most four names from one module, but where a public module offers them all."""
+    found = []
+    for file in sources("minijax"):
+        tree = tree_of(file)
+        lists = any("__all__" in ast.unparse(node) for node in tree.body)
+        found += [
+            f"{file}:{node.lineno}"
+            for node in tree.body
+            if isinstance(node, ast.ImportFrom) and len(node.names) > MOST_NAMES
+            if node.module not in CONVENTIONAL and not lists
+        ]
+    assert len(found) <= MORE_NAMES, "\n".join(found)
+
+
 # 5. One client of jaxlib.
 
 

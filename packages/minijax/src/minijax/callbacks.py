@@ -9,20 +9,14 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax.lax.control_flow.scan import map as map_one_by_one
+from minijax.primitives import methods
 from minijax.primitives.axes import MeshAxis, index_text, manual_along_all
 from minijax.primitives.higher_order import declare_program
 from minijax.primitives.loops import region
-from minijax.primitives.methods import (
-    DebugEffect,
-    IOEffect,
-    OrderedDebugEffect,
-    OrderedIOEffect,
-    effect_rules,
-    ordered_or_not,
-)
 from minijax.primitives.sharding_rules import whole
-from minijax.runtime.array import Array, buffer_here, is_value, to_array, tree_to_arrays
+from minijax.runtime import array
 from minijax.runtime.effects import TOKEN
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.host_functions import NumberedFunction, call_text
@@ -31,17 +25,7 @@ from minijax.settings.number_types import set_number_types
 from minijax.shardings.mesh import AbstractMesh
 from minijax.xla.executables import callback_error
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage2 import (
-    Primitive,
-    ShapedArray,
-    Zero,
-    bind,
-    broadcast_in_dim,
-    reshape,
-    tree_flatten,
-    tree_leaves,
-    typeof,
-)
+from minijax_stage2 import Primitive, ShapedArray, Zero, bind
 from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import Dialect, dialect, numpys_dialect
 from minijax_stage2.source import name_of, on_behalf_of
@@ -86,7 +70,7 @@ class Callback:
         self.numbers = numbers
         self._numbered: dict[Any, NumberedFunction] = {}
 
-    def call(self, out_avals: Avals, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
+    def call(self, out_avals: Avals, arrays: Sequence[array.Array]) -> list[np.ndarray[Any, Any]]:
         """Call the function, outside of all transformations.
 
         Raises:
@@ -102,7 +86,7 @@ class Callback:
 
     def _checked(self, result: Any, out_avals: Avals) -> list[np.ndarray[Any, Any]]:
         role = f"{self.caller}: `{name_of(self.fun)}`"
-        leaves = tree_leaves(result)
+        leaves = stage2.tree_leaves(result)
         if len(leaves) != len(out_avals):
             raise RuntimeError(
                 f"{role} returned {len(leaves)} arrays, and result_shape_dtypes says "
@@ -120,7 +104,7 @@ class Callback:
             outs.append(out.astype(dtype, copy=False))
         return outs
 
-    def evaluate(self, out_avals: Avals, operands: Sequence[Any]) -> list[Array]:
+    def evaluate(self, out_avals: Avals, operands: Sequence[Any]) -> list[array.Array]:
         """The results for concrete operands, without a program.
 
         Raises:
@@ -132,7 +116,8 @@ class Callback:
             failure = callback_error(self.caller, error)
         else:
             return [
-                Array(new_buffer(x, aval), aval) for x, aval in zip(outs, out_avals, strict=True)
+                array.Array(new_buffer(x, aval), aval)
+                for x, aval in zip(outs, out_avals, strict=True)
             ]
         raise failure
 
@@ -166,7 +151,7 @@ class Callback:
     ) -> tuple[Any, ...]:
         """The function that a program calls, on numpy views of the program's memory."""
         arrays = [
-            Array(new_buffer(x, aval), aval.strip_weak_type())
+            array.Array(new_buffer(x, aval), aval.strip_weak_type())
             for x, aval in zip(operands, in_avals, strict=True)
         ]
         outs = self.call(out_avals[has_token:], arrays[has_token:])
@@ -207,9 +192,9 @@ def _once_for_each_shard(
     return manual_along_all(b, mesh, operands, out_avals, by_first)
 
 
-def _argument(x: Any) -> Array:
-    x = to_array(x)
-    return Array(buffer_here(x, x.aval), x.aval.strip_weak_type())
+def _argument(x: Any) -> array.Array:
+    x = array.to_array(x)
+    return array.Array(array.buffer_here(x, x.aval), x.aval.strip_weak_type())
 
 
 # One for each function and way of calling it, so that equal programs that are traced again have
@@ -233,15 +218,15 @@ def callback_of(
     """
     if not callable(fun):
         raise TypeError(f"{caller}: expected a function, found {shown(fun)}")
-    leaves, in_tree = tree_flatten((args, kwargs))
-    statics = tuple([(i, x) for i, x in enumerate(leaves) if not is_value(x)])
+    leaves, in_tree = stage2.tree_flatten((args, kwargs))
+    statics = tuple([(i, x) for i, x in enumerate(leaves) if not array.is_value(x)])
     if statics and not takes_statics:
         found = statics[0][1]
         raise TypeError(
             f"{caller}: arguments of `{name_of(fun)}` have to be arrays or numbers, found "
             f"{shown(found)} of type {type(found).__name__}; the function can close over it"
         )
-    operands = [to_array(x) for x in leaves if is_value(x)]
+    operands = [array.to_array(x) for x in leaves if array.is_value(x)]
     key = caller, fun, in_tree, statics, returns, dialect()
     try:
         callback = _callbacks.get(key)
@@ -318,12 +303,12 @@ def pure_callback(
         result_avals=out_avals,
         vmap_method=vmap_method,
     )
-    return tree_to_arrays(tree_unflatten(out_tree, outs))
+    return array.tree_to_arrays(tree_unflatten(out_tree, outs))
 
 
 def types_of_results(caller: str, shape_dtypes: Any) -> tuple[Avals, PyTreeDef]:
     """The declared result types of a function."""
-    leaves, tree = tree_flatten(shape_dtypes)
+    leaves, tree = stage2.tree_flatten(shape_dtypes)
     avals = []
     for leaf in leaves:
         if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
@@ -366,7 +351,7 @@ def refuse_derivative(
                 "lax.stop_gradient"
             )
         outs = bind(primitive, *primals, **params)
-        return outs, [Zero(tangent_type(typeof(out))) for out in outs]
+        return outs, [Zero(tangent_type(stage2.typeof(out))) for out in outs]
 
     return callback_jvp
 
@@ -415,11 +400,11 @@ def all_at_once(
 
 def _unmapped(x: Any, axis: BatchAxis, vmap_method: str) -> Any:
     """An argument shared by all examples, prepared for a method."""
-    shape = typeof(x).shape
+    shape = stage2.typeof(x).shape
     if vmap_method == "expand_dims":
-        return reshape(x, (1, *shape))
+        return stage2.reshape(x, (1, *shape))
     if vmap_method == "broadcast_all":
-        return broadcast_in_dim(x, (axis.size, *shape), tuple(range(1, len(shape) + 1)))
+        return stage2.broadcast_in_dim(x, (axis.size, *shape), tuple(range(1, len(shape) + 1)))
     return x
 
 
@@ -520,7 +505,7 @@ def io_callback(
     outs = bind(
         io_callback_p, *operands, callback=held, result_avals=out_avals, ordered=bool(ordered)
     )
-    return tree_to_arrays(tree_unflatten(out_tree, outs))
+    return array.tree_to_arrays(tree_unflatten(out_tree, outs))
 
 
 def debug_callback(
@@ -619,8 +604,12 @@ for _primitive, _io_callback_vmap, _jvp in (
         effects=True,
         calls_host=True,
     )
-effect_rules[io_callback_p] = ordered_or_not(OrderedIOEffect(), IOEffect())
-effect_rules[debug_callback_p] = ordered_or_not(OrderedDebugEffect(), DebugEffect())
+methods.effect_rules[io_callback_p] = methods.ordered_or_not(
+    methods.OrderedIOEffect(), methods.IOEffect()
+)
+methods.effect_rules[debug_callback_p] = methods.ordered_or_not(
+    methods.OrderedDebugEffect(), methods.DebugEffect()
+)
 
 
 __all__ = ["debug_callback", "effects_barrier", "io_callback", "pure_callback"]

@@ -9,25 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax import xla
 from minijax.errors import LeakedTracerError
 from minijax.lax.control_flow.program_cache import kept_programs
 from minijax.primitives.higher_order import key_rules, step_rules
 from minijax.primitives.loops import clear_loops
-from minijax.random.keys import (
-    KeyUse,
-    in_step,
-    is_staging_for_keys,
-    key_use_p,
-    looks_for_key_reuse,
-    mark,
-    random_fold_in_p,
-    random_split_p,
-    take,
-    use_of,
-    used_in_each_iteration,
-    used_twice,
-)
+from minijax.random import keys as key_functions
 from minijax.runtime import compiled_calls
 from minijax.runtime.array import Array, is_evaluating, is_value, tree_to_arrays
 from minijax.runtime.devices import devices
@@ -39,7 +27,7 @@ from minijax.settings.config import reusable_context
 from minijax.settings.number_types import is_key_type
 from minijax.settings.options import infs_option, nans_option, tracer_leaks_option
 from minijax.version import installed_version
-from minijax_stage2 import Primitive, Tracer, tree_flatten, tree_leaves, typeof
+from minijax_stage2 import Primitive, Tracer, tree_flatten, typeof
 from minijax_stage2.arguments import FlatFunction
 from minijax_stage2.primitives import (
     broadcast_in_dim_p,
@@ -74,33 +62,37 @@ def call_on_fresh_keys(function: Any, args: Any, kwargs: Any) -> tuple[Any] | No
     if not all(map(is_value, leaves)) or not (function.is_users or any(map(_is_key, leaves))):
         return None
     flat_fun = FlatFunction(function._static.fill(static), tree, has_kwargs=True)
-    with in_step("staging"):
+    with key_functions.in_step("staging"):
         closed = trace_to_jaxpr(flat_fun, list(map(typeof, leaves)), "jit", function._fun)
         found = keys_of(consts_as_invars(closed.jaxpr))
     operands = [*closed.consts, *leaves]
     _take_all(found, operands)
-    with in_step("running"):
+    with key_functions.in_step("running"):
         result = function(*args, **kwargs)
-    for out, key in zip(tree_leaves(result), found.results, strict=True):
-        use = use_of(operands[key]) if isinstance(key, int) else key
+    for out, key in zip(stage2.tree_leaves(result), found.results, strict=True):
+        use = key_functions.use_of(operands[key]) if isinstance(key, int) else key
         if use is not None and _is_key(out):
-            mark(out, use)
+            key_functions.mark(out, use)
     return (result,)
 
 
 def call_with_checked_keys(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
     """The result of a jitted function with checked keys; None if they are not checked."""
-    if not looks_for_key_reuse():
+    if not key_functions.looks_for_key_reuse():
         return None
     if is_evaluating():
         with library_evaluation():
             return call_on_fresh_keys(function, args, kwargs)
-    return (function._fun(*args, **kwargs),) if is_staging_for_keys() else None
+    return (function._fun(*args, **kwargs),) if key_functions.is_staging_for_keys() else None
 
 
 def check_keys(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> None:
     """Raise KeyReuseError if an eager loop or conditional reuses keys."""
-    if primitive.higher_order and primitive is not key_use_p and looks_for_key_reuse():
+    if (
+        primitive.higher_order
+        and primitive is not key_functions.key_use_p
+        and key_functions.looks_for_key_reuse()
+    ):
         found = _program_keys(primitive, params, len(args))
         if found is not None:
             _take_all(found, args)
@@ -109,7 +101,7 @@ def check_keys(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
 def _take_all(found: "Keys", operands: Sequence[Any]) -> None:
     for x, use in zip(operands, found.operands, strict=True):
         if use is not None and _is_key(x):
-            take(x, use)
+            key_functions.take(x, use)
 
 
 class Keys(NamedTuple):
@@ -120,12 +112,12 @@ class Keys(NamedTuple):
         results: for each result, the index of an equal operand, or its earlier use, or None.
     """
 
-    operands: list[KeyUse | None]
-    results: list[int | KeyUse | None]
+    operands: list[key_functions.KeyUse | None]
+    results: list[int | key_functions.KeyUse | None]
 
     def at(self, places: Sequence[int], count: int) -> "Keys":
         """The uses of `count` operands, given the uses of the operands at `places`."""
-        operands: list[KeyUse | None] = [None] * count
+        operands: list[key_functions.KeyUse | None] = [None] * count
         for place, use in zip(places, self.operands, strict=True):
             operands[place] = use
         return Keys(operands, [places[at] if isinstance(at, int) else at for at in self.results])
@@ -137,8 +129,8 @@ class Keys(NamedTuple):
             next((use for use in uses if use is not None), None)
             for uses in zip(*(each.operands for each in every), strict=True)
         ]
-        results: list[int | KeyUse | None] = [
-            next((out for out in outs if isinstance(out, KeyUse)), None)
+        results: list[int | key_functions.KeyUse | None] = [
+            next((out for out in outs if isinstance(out, key_functions.KeyUse)), None)
             for outs in zip(*(each.results for each in every), strict=True)
         ]
         return Keys(operands, results)
@@ -154,24 +146,24 @@ class Keys(NamedTuple):
                 continue
             if number < num_consts or (
                 self.results[number - num_consts] == number
-                or isinstance(self.results[number - num_consts], KeyUse)
+                or isinstance(self.results[number - num_consts], key_functions.KeyUse)
             ):
-                raise used_in_each_iteration(loop, use)
+                raise key_functions.used_in_each_iteration(loop, use)
         return self
 
 
 class _Key:
     """A key, or an array of keys, in a program."""
 
-    def __init__(self, use: KeyUse | None = None, whole: "_Key | None" = None):
+    def __init__(self, use: key_functions.KeyUse | None = None, whole: "_Key | None" = None):
         self.use = use
         self.whole = whole  # the array that contains it
         self.parts: dict[Any, _Key] = {}  # by equation
 
-    def take(self, use: KeyUse) -> None:
+    def take(self, use: key_functions.KeyUse) -> None:
         for key in (*self._around(), *self._inside()):
             if key.use is not None and key.use is not use:
-                raise used_twice(key.use, use)
+                raise key_functions.used_twice(key.use, use)
         self.use = use
 
     def _around(self) -> "Iterator[_Key]":
@@ -201,7 +193,7 @@ def keys_of(jaxpr: Jaxpr) -> Keys:
             if is_key_type(var.aval.dtype):
                 keys[var] = made
     numbers = {id(keys[var]): i for i, var in enumerate(jaxpr.invars) if var in keys}
-    results: list[int | KeyUse | None] = []
+    results: list[int | key_functions.KeyUse | None] = []
     for out in jaxpr.outvars:
         key = keys.get(out) if isinstance(out, Var) else None
         results.append(None if key is None else numbers.get(id(key), key.use))
@@ -212,7 +204,7 @@ def _result_keys(eqn: JaxprEqn, operands: Sequence[_Key | None]) -> list[_Key]:
     """The result keys of an equation, from its operand keys."""
     fresh = [_Key() for _ in eqn.outvars]
     given = [key for key in operands if key is not None]
-    if eqn.primitive is key_use_p:
+    if eqn.primitive is key_functions.key_use_p:
         if eqn.params["use"] is not None:
             given[0].take(eqn.params["use"])
         return fresh
@@ -229,7 +221,7 @@ def _result_keys(eqn: JaxprEqn, operands: Sequence[_Key | None]) -> list[_Key]:
         ]
     if len(given) != 1 or len(fresh) != 1 or operands[0] is None:
         return fresh
-    if eqn.primitive in (random_fold_in_p, random_split_p):  # new keys
+    if eqn.primitive in (key_functions.random_fold_in_p, key_functions.random_split_p):  # new keys
         return fresh
     (whole,) = given
     if eqn.outvars[0].aval.size >= eqn.invars[0].aval.size:

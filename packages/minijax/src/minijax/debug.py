@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax import xla
 from minijax.callbacks import debug_callback
 from minijax.errors.arguments import checking_arguments
@@ -28,7 +29,7 @@ from minijax.runtime.inspection import PartitionedModule, ShardingCallback
 from minijax.settings.names import list_public_names
 from minijax.shardings.sharding import Sharding, SingleDeviceSharding
 from minijax_stage1.interpreter import leaked_value_error
-from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, tree_leaves, tree_map, typeof
+from minijax_stage2 import Primitive, ShapedArray, bind, typeof
 from minijax_stage2.arguments import require_function
 from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3 import JaxprEqn, Var
@@ -261,10 +262,10 @@ def breakpoint(
         )
     frames = _frames(sys._getframe(1), filter_frames)[:num_frames]
     places = [Place(frame) for frame in frames]
-    variables = tuple([tree_map(_usable, dict(frame.f_locals)) for frame in frames])
+    variables = tuple([stage2.tree_map(_usable, dict(frame.f_locals)) for frame in frames])
 
     def stop(*values: dict[str, Any]) -> None:
-        opened = [tree_map(lambda x: x.value if type(x) is _Held else x, v) for v in values]
+        opened = [stage2.tree_map(lambda x: x.value if type(x) is _Held else x, v) for v in values]
         Debugger(places, opened, stdin, stdout).cmdloop()
 
     debug_callback(stop, variables, {}, "debug.breakpoint", ordered)
@@ -290,7 +291,7 @@ class _Held:
 
 def _usable(x: Any) -> Any:
     """A placeholder for a value that the program computes; other values pass through."""
-    if isinstance(x, Tracer) and not x.interpreter.ended:
+    if isinstance(x, stage2.Tracer) and not x.interpreter.ended:
         return x
     return _Held(x)
 
@@ -416,14 +417,14 @@ def inspect_array_sharding(value: Any, *, callback: ShardingCallback) -> None:
     (Array(4., dtype=float32, weak_type=True), 1)
     """
     require_function("inspect_array_sharding", callback)
-    for leaf in tree_leaves(value):
+    for leaf in stage2.tree_leaves(value):
         typeof(leaf)
         bind(inspect_sharding_p, leaf, callback=callback)
 
 
 def _inspect_sharding_impl(x: Any, *, callback: ShardingCallback) -> list[Any]:
     x = to_array(x)
-    if isinstance(x, Tracer):
+    if isinstance(x, stage2.Tracer):
         raise leaked_value_error(x, x.interpreter, x.source)
     callback(x.sharding if isinstance(x, Array) else SingleDeviceSharding(xla.default_device()))
     return []

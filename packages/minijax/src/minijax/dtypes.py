@@ -5,24 +5,16 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax.errors import TypePromotionError
 from minijax.errors.arguments import require_fit
 from minijax.errors.tracebacks import hiding_frames
+from minijax.settings import number_types
 from minijax.settings.names import list_public_names
-from minijax.settings.number_types import (
-    bits_of,
-    extended,
-    is_key_type,
-    library_number_types,
-    parse_dtype,
-    prng_key,
-    set_number_types,
-    types_here,
-)
+from minijax.settings.number_types import extended, prng_key
 from minijax_stage2 import float0, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.promotion import result_type as common_type
-from minijax_stage2.shaped_array import ShapedArray, dialect, has_type, kind_of, python_scalars
 
 # Dtypes: their kinds and promotion, under the names of `jax.dtypes`.
 
@@ -55,19 +47,27 @@ def issubdtype(a: Any, b: Any) -> bool:
     >>> minijax.dtypes.issubdtype(jnp.bfloat16, jnp.floating)
     True
     """
-    a, b = (prng_key if isinstance(x, np.dtype) and is_key_type(x) else x for x in (a, b))
+    a, b = (
+        prng_key if isinstance(x, np.dtype) and number_types.is_key_type(x) else x for x in (a, b)
+    )
     if isinstance(a, type) and issubclass(a, extended):
         return isinstance(b, type) and issubclass(a, b)
     if isinstance(b, type) and issubclass(b, extended):
         return False
     if isinstance(a, type) and issubclass(a, np.generic) and a in _ABSTRACT:
         return bool(np.issubdtype(a, b))
-    dtype = parse_dtype("issubdtype", a)
+    dtype = number_types.parse_dtype("issubdtype", a)
     if dtype.isbuiltin != 2:
-        return bool(np.issubdtype(dtype, b if _is_kind(b) else parse_dtype("issubdtype", b)))
+        return bool(
+            np.issubdtype(dtype, b if _is_kind(b) else number_types.parse_dtype("issubdtype", b))
+        )
     if not _is_kind(b):
-        return bool(dtype == parse_dtype("issubdtype", b))
-    kind = np.floating if kind_of(dtype) == 2 else _KINDS_OF_INTEGERS[dtype.name[0]]
+        return bool(dtype == number_types.parse_dtype("issubdtype", b))
+    kind = (
+        np.floating
+        if stage2.shaped_array.kind_of(dtype) == 2
+        else _KINDS_OF_INTEGERS[dtype.name[0]]
+    )
     return issubclass(kind, b)
 
 
@@ -108,14 +108,14 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     (True, True)
     """
     kinds = kind if isinstance(kind, tuple) else (kind,)
-    return any(_is_of_kind(parse_dtype("isdtype", dtype), k) for k in kinds)
+    return any(_is_of_kind(number_types.parse_dtype("isdtype", dtype), k) for k in kinds)
 
 
 def _is_of_kind(dtype: DType, kind: Any) -> bool:
     if isinstance(kind, str) and kind in _KINDS_BY_NAME:
         return any(issubdtype(dtype, k) for k in _KINDS_BY_NAME[kind])
     try:
-        return bool(dtype == parse_dtype("isdtype", kind))
+        return bool(dtype == number_types.parse_dtype("isdtype", kind))
     except TypeError:
         raise ValueError(
             f"isdtype: kind must be a dtype or one of {list(_KINDS_BY_NAME)}, found {kind!r}"
@@ -137,7 +137,9 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
     """
     if allow_extended_dtype is not False:
         require_fit("canonicalize_dtype", "allow_extended_dtype", allow_extended_dtype, bool)
-    found: DType | None = library_number_types().in_memory(parse_dtype("canonicalize_dtype", dtype))
+    found: DType | None = number_types.library_number_types().in_memory(
+        number_types.parse_dtype("canonicalize_dtype", dtype)
+    )
     if found is None:
         raise TypeError(f"canonicalize_dtype: expected a dtype of numbers, found {dtype!r}")
     return found
@@ -155,7 +157,7 @@ def itemsize_bits(dtype: Any) -> int:
     """
     if dtype is None:
         raise ValueError("itemsize_bits: dtype must not be None")
-    return bits_of(parse_dtype("itemsize_bits", dtype))
+    return number_types.bits_of(number_types.parse_dtype("itemsize_bits", dtype))
 
 
 @hiding_frames
@@ -168,23 +170,27 @@ def scalar_type_of(x: Any) -> type:
     >>> minijax.dtypes.scalar_type_of(jnp.arange(3)), minijax.dtypes.scalar_type_of(1j)
     (<class 'int'>, <class 'complex'>)
     """
-    with set_number_types(types_here()):
-        kind = kind_of(_type_of(x).dtype)
-        if x is None or kind >= len(python_scalars):
+    with number_types.set_number_types(number_types.types_here()):
+        kind = stage2.shaped_array.kind_of(_type_of(x).dtype)
+        if x is None or kind >= len(stage2.shaped_array.python_scalars):
             raise TypeError(f"scalar_type_of: expected numbers or their dtype, found {shown(x)}")
-        return python_scalars[kind]
+        return stage2.shaped_array.python_scalars[kind]
 
 
-def _type_of(x: Any) -> ShapedArray:
+def _type_of(x: Any) -> stage2.shaped_array.ShapedArray:
     """The type of an array or number, or of a scalar of a given dtype or Python type."""
-    numbers = library_number_types()
-    if has_type(x) and not isinstance(x, type):
+    numbers = number_types.library_number_types()
+    if stage2.shaped_array.has_type(x) and not isinstance(x, type):
         return typeof(x)
-    for scalar, aval in zip(python_scalars, numbers.weak, strict=True):
+    for scalar, aval in zip(stage2.shaped_array.python_scalars, numbers.weak, strict=True):
         if x is scalar:
             return aval
-    dtype = parse_dtype("result_type", x if isinstance(x, type) else getattr(x, "dtype", x))
-    return ShapedArray((), dialect().dtype_of("result_type", dtype))
+    dtype = number_types.parse_dtype(
+        "result_type", x if isinstance(x, type) else getattr(x, "dtype", x)
+    )
+    return stage2.shaped_array.ShapedArray(
+        (), stage2.shaped_array.dialect().dtype_of("result_type", dtype)
+    )
 
 
 @hiding_frames
@@ -206,8 +212,8 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """
     if not args:
         raise ValueError("result_type: expected at least one array or dtype, found none")
-    numbers = types_here()
-    with set_number_types(numbers):
+    numbers = number_types.types_here()
+    with number_types.set_number_types(numbers):
         avals = [*map(_type_of, args)]
         if numbers.checks_operators:
             numbers.check_dtypes(avals)
@@ -227,7 +233,7 @@ def promote_types(a: Any, b: Any) -> DType:
     (dtype('float16'), dtype('int16'))
     """
     for name, given in (("a", a), ("b", b)):
-        if isinstance(given, python_scalars):
+        if isinstance(given, stage2.shaped_array.python_scalars):
             raise TypeError(f"promote_types: {name} must be a dtype, found {shown(given)}")
     dtype: DType = result_type(a, b)
     return dtype

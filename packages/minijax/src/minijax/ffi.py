@@ -7,17 +7,10 @@ A foreign function is compiled separately, for example from C++, with the header
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from minijax.callbacks import METHODS, ONE_BY_ONE, Avals, all_at_once, one_by_one, refuse_derivative
+from minijax import callbacks
 from minijax.interpreters.mlir import LoweringRuleContext, aval_to_ir_type, ir_attribute
+from minijax.primitives import routines
 from minijax.primitives.higher_order import declare_program
-from minijax.primitives.routines import (
-    LayoutOption,
-    aliases_text,
-    attribute_text,
-    layouts_text,
-    minor_to_major,
-    mlir_string,
-)
 from minijax.primitives.sharding_rules import whole
 from minijax.runtime.array import ArrayLike, to_array
 from minijax.runtime.effects import abstract_token
@@ -55,8 +48,8 @@ def ffi_call(
     *,
     has_side_effect: bool = False,
     vmap_method: str | None = None,
-    input_layouts: Sequence[LayoutOption] | None = None,
-    output_layouts: LayoutOption | Sequence[LayoutOption] = None,
+    input_layouts: Sequence[routines.LayoutOption] | None = None,
+    output_layouts: routines.LayoutOption | Sequence[routines.LayoutOption] = None,
     input_output_aliases: Mapping[int, int] | None = None,
     custom_call_api_version: int = 4,
     legacy_backend_config: str | None = None,
@@ -107,8 +100,10 @@ def ffi_call(
     Array([[2., 0.],
            [1., 1.]], dtype=float32)
     """
-    if vmap_method not in METHODS:
-        raise ValueError(f"ffi_call: vmap_method has to be one of {METHODS}, found {vmap_method!r}")
+    if vmap_method not in callbacks.METHODS:
+        raise ValueError(
+            f"ffi_call: vmap_method has to be one of {callbacks.METHODS}, found {vmap_method!r}"
+        )
     if custom_call_api_version >= 4 and legacy_backend_config is not None:
         raise ValueError(
             f"ffi_call: legacy_backend_config is for custom_call_api_version below 4, found "
@@ -139,9 +134,9 @@ def ffi_call(
             output_layouts=outs,
             aliases=_aliases(input_output_aliases, in_avals, result_avals, ins, outs),
             api_version=int(custom_call_api_version),
-            config=attribute_text(attributes)
+            config=routines.attribute_text(attributes)
             if custom_call_api_version >= 4
-            else mlir_string(legacy_backend_config or ""),
+            else routines.mlir_string(legacy_backend_config or ""),
         )
         if is_one:
             return found[0]
@@ -150,7 +145,7 @@ def ffi_call(
     return ffi_function
 
 
-def _result_types(results: Sequence[Any]) -> Avals:
+def _result_types(results: Sequence[Any]) -> callbacks.Avals:
     for number, each in enumerate(results):
         if each is abstract_token:
             continue
@@ -165,7 +160,9 @@ def _result_types(results: Sequence[Any]) -> Avals:
     )
 
 
-def _checked_layouts(role: str, layouts: Sequence[LayoutOption] | None, avals: Avals) -> Layouts:
+def _checked_layouts(
+    role: str, layouts: Sequence[routines.LayoutOption] | None, avals: callbacks.Avals
+) -> Layouts:
     given = [None] * len(avals) if layouts is None else layouts
     if len(given) != len(avals):
         raise ValueError(
@@ -173,13 +170,13 @@ def _checked_layouts(role: str, layouts: Sequence[LayoutOption] | None, avals: A
             f"{len(avals)}; found {len(given)}"
         )
     ndims = [0 if aval is abstract_token else aval.ndim for aval in avals]
-    return tuple(map(minor_to_major, given, ndims))
+    return tuple(map(routines.minor_to_major, given, ndims))
 
 
 def _aliases(
     aliases: Mapping[int, int] | None,
-    in_avals: Avals,
-    out_avals: Avals,
+    in_avals: callbacks.Avals,
+    out_avals: callbacks.Avals,
     in_layouts: Layouts,
     out_layouts: Layouts,
 ) -> tuple[tuple[int, int], ...]:
@@ -216,14 +213,14 @@ def _ffi_call_lower(
         config: str,
         **params: Any,
     ) -> list[Value]:
-        name = target_name if target_name.isidentifier() else mlir_string(target_name)
+        name = target_name if target_name.isidentifier() else routines.mlir_string(target_name)
         return b.emit(
             f"stablehlo.custom_call @{name}({', '.join(x.name for x in operands)}) "
             f"{{api_version = {api_version} : i32, backend_config = {config}, "
             f"has_side_effect = {has_side_effect}, "
-            f"operand_layouts = {layouts_text(input_layouts)}, "
-            f"output_operand_aliases = {aliases_text(aliases, len(out_avals))}, "
-            f"result_layouts = {layouts_text(output_layouts)}}} "
+            f"operand_layouts = {routines.layouts_text(input_layouts)}, "
+            f"output_operand_aliases = {routines.aliases_text(aliases, len(out_avals))}, "
+            f"result_layouts = {routines.layouts_text(output_layouts)}}} "
             f": {signature(operands, out_avals)}",
             *out_avals,
         )
@@ -240,9 +237,9 @@ def _ffi_call_vmap(primitive: Primitive) -> Callable[..., tuple[list[Any], list[
         **params: Any,
     ) -> tuple[list[Any], list[BatchDim]]:
         method = params["vmap_method"]
-        if method in ONE_BY_ONE:
-            return one_by_one(primitive, axis, values, dims, params)
-        moved = all_at_once("ffi_call", params["target_name"], axis, values, dims, method)
+        if method in callbacks.ONE_BY_ONE:
+            return callbacks.one_by_one(primitive, axis, values, dims, params)
+        moved = callbacks.all_at_once("ffi_call", params["target_name"], axis, values, dims, method)
         result_avals = [
             aval.update(shape=(axis.size, *aval.shape)) for aval in params["result_avals"]
         ]
@@ -277,7 +274,7 @@ for _primitive in (ffi_call_p, effectful_ffi_call_p):
         lower=_ffi_call_lower(_primitive),
         vmap=_ffi_call_vmap(_primitive),
         sharding=whole,
-        jvp=refuse_derivative(_primitive, "the foreign function `{target_name}`"),
+        jvp=callbacks.refuse_derivative(_primitive, "the foreign function `{target_name}`"),
         transpose=None,
         partial_eval=None,
         dce=None,
@@ -295,8 +292,8 @@ for _primitive in (ffi_call_p, effectful_ffi_call_p):
 def build_ffi_lowering_function(
     call_target_name: str,
     *,
-    operand_layouts: Sequence[LayoutOption] | None = None,
-    result_layouts: Sequence[LayoutOption] | None = None,
+    operand_layouts: Sequence[routines.LayoutOption] | None = None,
+    result_layouts: Sequence[routines.LayoutOption] | None = None,
     backend_config: Mapping[str, Any] | str | None = None,
     skip_ffi_layout_processing: bool = False,
     **lowering_args: Any,
@@ -389,24 +386,24 @@ def custom_call(
                 f"{caller}: backend_config must be a dict for api_version {api_version}, found "
                 f"{config!r}"
             )
-        text = attribute_text({**(config or {}), **params})
+        text = routines.attribute_text({**(config or {}), **params})
     elif params:
         raise ValueError(
             f"{caller}: the attributes {', '.join(params)} need api_version 4, found {api_version}"
         )
     else:
-        text = attribute_text(config or "")
+        text = routines.attribute_text(config or "")
     texts = {
         "api_version": f"{api_version} : i32",
         "backend_config": text,
-        "has_side_effect": attribute_text(has_side_effect),
-        "output_operand_aliases": aliases_text(
+        "has_side_effect": routines.attribute_text(has_side_effect),
+        "output_operand_aliases": routines.aliases_text(
             [*(operand_output_aliases or {}).items()], len(result_types)
         ),
     }
     for key, layouts in (("operand_layouts", operand_layouts), ("result_layouts", result_layouts)):
         if layouts is not None:
-            texts[key] = layouts_text(layouts)
+            texts[key] = routines.layouts_text(layouts)
     attributes = {
         "call_target_name": ir_attribute(name),
         **{key: ir().Attribute.parse(text) for key, text in texts.items()},
@@ -419,12 +416,14 @@ def custom_call(
 
 
 def _layouts_text(
-    layouts: Sequence[LayoutOption] | None, avals: Sequence[ShapedArray]
+    layouts: Sequence[routines.LayoutOption] | None, avals: Sequence[ShapedArray]
 ) -> list[tuple[int, ...]]:
     """The layouts of arrays, from minor to major, as sequences in the options are."""
     given = [None] * len(avals) if layouts is None else layouts
     return [
-        minor_to_major(at if at is None or isinstance(at, Layout) else [*at][::-1], aval.ndim)
+        routines.minor_to_major(
+            at if at is None or isinstance(at, Layout) else [*at][::-1], aval.ndim
+        )
         for at, aval in zip(given, avals, strict=True)
     ]
 

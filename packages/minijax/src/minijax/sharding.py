@@ -9,6 +9,7 @@ from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.resharding import reshard
 from minijax.runtime.jit import jit
 from minijax.settings.names import list_public_names, not_given
+from minijax.shardings import mesh as meshes
 from minijax.shardings.mesh import (
     AbstractDevice,
     AbstractMesh,
@@ -16,7 +17,6 @@ from minijax.shardings.mesh import (
     Mesh,
     get_abstract_mesh,
     get_mesh,
-    mesh_in_context,
     no_collectives,
     set_mesh,
     use_abstract_mesh,
@@ -178,11 +178,11 @@ def _with_type(caller: str, names: Any, axis_type: AxisType) -> AbstractMesh:
 @contextmanager
 def mesh_of_types(mesh: AbstractMesh) -> Iterator[None]:
     """Set the mesh in context, whose axis types determine the shardings in types."""
-    token = mesh_in_context.set(mesh)
+    token = meshes.mesh_in_context.set(mesh)
     try:
         yield
     finally:
-        mesh_in_context.reset(token)
+        meshes.mesh_in_context.reset(token)
 
 
 __all__ = [

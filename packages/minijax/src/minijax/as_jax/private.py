@@ -156,10 +156,10 @@ class PrivateLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         row = MODULES.get(self.module, {})
         assert isinstance(row, dict)
-        others = _OTHERWISE.get(self.module, {}.get)
+        others = _OTHERWISE.get(self.module)
 
         def otherwise(module: str, name: str) -> Any:
-            value = others(name)
+            value = others and others(name)
             if value is None:
                 raise AttributeError(f"module {module!r} has no attribute {name!r}")
             return value

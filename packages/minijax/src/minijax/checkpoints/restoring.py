@@ -9,22 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax import xla
-from minijax.checkpoints.storage import (
-    PYTHON_TYPES,
-    Leaf,
-    Manifest,
-    Numbers,
-    Reader,
-    StoredArray,
-    all_steps,
-    described,
-    directory_of,
-    latest_step,
-    message_of,
-    read_manifest,
-    step_of,
-    tensorstore,
-)
+from minijax.checkpoints import storage
 from minijax.errors.tracebacks import hiding_frames
 from minijax.runtime.array import Array, array_at, given_type, put_array, to_library_array
 from minijax.runtime.places import default_placement
@@ -75,15 +60,15 @@ def restore(directory: str | os.PathLike[str], like: Any = None, step: int | Non
     >>> restore(directory, like)["w"].sharding.spec
     P('data',)
     """
-    tensorstore()
-    found = directory_of("restore", directory)
-    number = latest_step(found) if step is None else step_of("restore", step)
-    if number is None or number not in all_steps(found):
+    storage.tensorstore()
+    found = storage.directory_of("restore", directory)
+    number = storage.latest_step(found) if step is None else storage.step_of("restore", step)
+    if number is None or number not in storage.all_steps(found):
         missing = "" if number is None else f"there is no step {number}; "
-        raise FileNotFoundError(f"restore: {missing}{described(found)}")
+        raise FileNotFoundError(f"restore: {missing}{storage.described(found)}")
     path = found / str(number)
     try:
-        manifest = read_manifest(path)
+        manifest = storage.read_manifest(path)
     except (ValueError, OSError) as error:
         raise _damaged(path, error) from error
     if manifest.step != number:
@@ -96,13 +81,13 @@ def restore(directory: str | os.PathLike[str], like: Any = None, step: int | Non
 
 
 def _damaged(path: Path, error: Exception) -> ValueError:
-    others = [step for step in all_steps(path.parent) if step != int(path.name)]
+    others = [step for step in storage.all_steps(path.parent) if step != int(path.name)]
     remedy = (
-        f"Restore another one, with step={others[-1]}: {described(path.parent)}"
+        f"Restore another one, with step={others[-1]}: {storage.described(path.parent)}"
         if others
         else f"There is no other one in {path.parent}"
     )
-    return ValueError(f"restore: {path} cannot be read: {message_of(error)}. {remedy}")
+    return ValueError(f"restore: {path} cannot be read: {storage.message_of(error)}. {remedy}")
 
 
 class _ReadError(Exception):
@@ -122,13 +107,13 @@ class _Target(NamedTuple):
         sharding: the sharding of the Array; None for the default.
     """
 
-    leaf: Leaf
+    leaf: storage.Leaf
     aval: ShapedArray | None
     kind: str
     sharding: Sharding | None = None
 
 
-def _targets(manifest: Manifest, like: Any) -> tuple[PyTreeDef, list[_Target]]:
+def _targets(manifest: storage.Manifest, like: Any) -> tuple[PyTreeDef, list[_Target]]:
     """The structure of the result, and its leaves."""
     if like is None:
         return _structure(manifest), [_as_saved(leaf) for leaf in manifest.leaves]
@@ -141,7 +126,7 @@ def _targets(manifest: Manifest, like: Any) -> tuple[PyTreeDef, list[_Target]]:
     return treedef, [_target(leaf, x) for leaf, x in pairs_of_leaves]
 
 
-def _structure(manifest: Manifest) -> PyTreeDef:
+def _structure(manifest: storage.Manifest) -> PyTreeDef:
     problem = "it has nodes of classes that checkpoints do not describe"
     try:
         treedef = manifest.treedef()
@@ -172,19 +157,19 @@ def _listed(paths: Sequence[str]) -> str:
     return ", ".join(f"tree{path}" for path in paths[:3]) + more
 
 
-def _as_saved(leaf: Leaf) -> _Target:
+def _as_saved(leaf: storage.Leaf) -> _Target:
     if leaf.array is None:
         return _Target(leaf, None, "")
     return _Target(leaf, leaf.array.aval, leaf.kind)
 
 
-def _target(leaf: Leaf, x: Any) -> _Target:
+def _target(leaf: storage.Leaf, x: Any) -> _Target:
     where = f"restore: the leaf like{leaf.path}"
     if isinstance(x, Tracer):
         raise TypeError(
             f"{where} is a tracer, of type {x.aval}; restore outside of transformations"
         )
-    if isinstance(x, tuple(PYTHON_TYPES)) and not isinstance(x, np.generic):
+    if isinstance(x, tuple(storage.PYTHON_TYPES)) and not isinstance(x, np.generic):
         if leaf.array is not None and leaf.array.aval.shape:
             raise ValueError(f"{where} is a number, and the checkpoint has {leaf.array.aval}")
         return _as_saved(leaf)
@@ -216,7 +201,7 @@ def _target(leaf: Leaf, x: Any) -> _Target:
     return _Target(leaf, aval, kind, sharding)
 
 
-def _require_number_fits(where: str, leaf: Leaf, aval: ShapedArray) -> None:
+def _require_number_fits(where: str, leaf: storage.Leaf, aval: ShapedArray) -> None:
     kinds = {"bool": "b", "int": "iu", "float": "fV", "complex": "c"}[leaf.kind]
     if aval.shape or aval.dtype.kind not in kinds or aval.dtype.names:
         raise ValueError(
@@ -230,7 +215,7 @@ def _require_number_fits(where: str, leaf: Leaf, aval: ShapedArray) -> None:
 
 def _read(path: Path, targets: Sequence[_Target]) -> list[Any]:
     """The leaves of a checkpoint."""
-    reader = Reader(path)
+    reader = storage.Reader(path)
     opened = {
         target.leaf.array.name: reader.open(target.leaf.array)
         for target in targets
@@ -262,7 +247,7 @@ def _restored_number(target: _Target) -> Callable[[], Any]:
 
 
 def _begin(
-    reader: Reader, array: StoredArray, opened: Any, target: _Target
+    reader: storage.Reader, array: storage.StoredArray, opened: Any, target: _Target
 ) -> tuple[int, Callable[[], Any]]:
     """Begin to read an array: the number of bytes, and a function that waits for the result."""
     aval, sharding = target.aval, target.sharding
@@ -301,7 +286,7 @@ def _attempt(function: Callable[..., Any], *args: Any) -> Any:
         raise _ReadError(error) from None
 
 
-def _made(target: _Target, numbers: Numbers) -> Any:
+def _made(target: _Target, numbers: storage.Numbers) -> Any:
     """A leaf from these numbers, all in this process."""
     aval = target.aval
     assert aval is not None

@@ -16,26 +16,8 @@ from typing import Any
 import numpy as np
 
 from minijax import xla
-from minijax.checkpoints.storage import (
-    PYTHON_TYPES,
-    Leaf,
-    Manifest,
-    Numbers,
-    Part,
-    StoredArray,
-    all_steps,
-    chunks_of,
-    complete,
-    described,
-    directory_of,
-    message_of,
-    new_directory,
-    remove,
-    step_of,
-    structure_of,
-    tensorstore,
-    write,
-)
+from minijax.checkpoints import storage
+from minijax.checkpoints.storage import write
 from minijax.errors.arguments import require_fit
 from minijax.errors.tracebacks import hiding_frames
 from minijax.runtime.array import Array, parts_here, to_library_array
@@ -205,8 +187,8 @@ class PendingSave:
     def _why_lost(self) -> str:
         assert self._error is not None
         return (
-            f"save: step {self.step} was not saved: {message_of(self._error)}. "
-            f"{described(self.path.parent)}"
+            f"save: step {self.step} was not saved: {storage.message_of(self._error)}. "
+            f"{storage.described(self.path.parent)}"
         )
 
     @staticmethod
@@ -272,8 +254,8 @@ def save(
     >>> minijax.checkpoints.restore(directory)
     {'epoch': 2, 'w': Array([1., 1., 1.], dtype=float32)}
     """
-    tensorstore()
-    path = directory_of("save", directory) / str(step_of("save", step))
+    storage.tensorstore()
+    path = storage.directory_of("save", directory) / str(storage.step_of("save", step))
     require_fit("save", "keep_last", keep_last, int | None)
     if keep_last is not None and keep_last < 1:
         raise ValueError(f"save: keep_last must be at least 1, or None, found {keep_last}")
@@ -295,7 +277,7 @@ def save(
 
 
 def _require_new(path: Path) -> None:
-    later = [step for step in all_steps(path.parent) if step > int(path.name)]
+    later = [step for step in storage.all_steps(path.parent) if step > int(path.name)]
     if path.exists():
         raise ValueError(
             f"save: {path} is there already; delete it with checkpoints.remove, or save another "
@@ -304,22 +286,22 @@ def _require_new(path: Path) -> None:
     if later:
         raise ValueError(
             f"save: step {path.name} is before step {later[-1]}, and a restart would begin with the"
-            f" latest: {described(path.parent)}. Delete those that are out of date with "
+            f" latest: {storage.described(path.parent)}. Delete those that are out of date with "
             "checkpoints.remove, or save into another directory"
         )
 
 
 def _write_checkpoint(
     path: Path,
-    manifest: Manifest,
-    parts: list[Part],
+    manifest: storage.Manifest,
+    parts: list[storage.Part],
     keep_last: int | None,
     coordinator: Coordinator,
 ) -> None:
     """Write a checkpoint, together with the other processes."""
     hidden = None
     try:
-        hidden = new_directory(path) if coordinator.leads else None
+        hidden = storage.new_directory(path) if coordinator.leads else None
         at = coordinator.begin(manifest.digest(), hidden)
         arrays = [leaf.array for leaf in manifest.leaves if leaf.array is not None]
         write(at, arrays, parts, creates=coordinator.leads)
@@ -327,19 +309,21 @@ def _write_checkpoint(
             coordinator.part_is_written()
             return
         coordinator.wait_for_parts()
-        complete(hidden, path, manifest.to_text())
+        storage.complete(hidden, path, manifest.to_text())
     except Exception as error:
-        coordinator.end(message_of(error))
+        coordinator.end(storage.message_of(error))
         if hidden is not None:
             shutil.rmtree(hidden, ignore_errors=True)
         raise
     coordinator.end()
     if keep_last is not None:
-        for old in all_steps(path.parent)[:-keep_last]:
-            remove(path.parent, old)
+        for old in storage.all_steps(path.parent)[:-keep_last]:
+            storage.remove(path.parent, old)
 
 
-def _describe_tree(step: int, tree: Any, coordinator: Coordinator) -> tuple[Manifest, list[Part]]:
+def _describe_tree(
+    step: int, tree: Any, coordinator: Coordinator
+) -> tuple[storage.Manifest, list[storage.Part]]:
     """The manifest of a tree, and copies of the parts that this process writes."""
     pairs, treedef = tree_flatten_with_path(tree)
     leaves, parts = [], []
@@ -347,10 +331,12 @@ def _describe_tree(step: int, tree: Any, coordinator: Coordinator) -> tuple[Mani
         leaf, leaf_parts = _leaf(keystr(keys), str(number), to_library_array(x), coordinator)
         leaves.append(leaf)
         parts += leaf_parts
-    return Manifest(step, tuple(leaves), structure_of(treedef)), parts
+    return storage.Manifest(step, tuple(leaves), storage.structure_of(treedef)), parts
 
 
-def _leaf(path: str, name: str, x: Any, coordinator: Coordinator) -> tuple[Leaf, list[Part]]:
+def _leaf(
+    path: str, name: str, x: Any, coordinator: Coordinator
+) -> tuple[storage.Leaf, list[storage.Part]]:
     where = f"save: the leaf tree{path}"
     if isinstance(x, Tracer):
         raise TypeError(f"{where} is a tracer, of type {x.aval}; save outside of transformations")
@@ -364,17 +350,17 @@ def _leaf(path: str, name: str, x: Any, coordinator: Coordinator) -> tuple[Leaf,
                 f"{where} is only on devices of other processes; device_put it to a sharding of "
                 "all processes, or of the first"
             )
-        array = StoredArray(name, x.aval, chunks_of(x.aval, x.sharding))
-        return Leaf(path, "Array", array), _parts_of(array, x, coordinator)
+        array = storage.StoredArray(name, x.aval, storage.chunks_of(x.aval, x.sharding))
+        return storage.Leaf(path, "Array", array), _parts_of(array, x, coordinator)
     if isinstance(x, np.ndarray | np.generic):
         aval = _numpy_dtype_name(where, np.asarray(x))
-        array = StoredArray(name, aval, chunks_of(aval, None))
+        array = storage.StoredArray(name, aval, storage.chunks_of(aval, None))
         numbers = np.zeros(x.shape, np.bool_) if x.dtype == float0 else np.array(x, aval.dtype)
-        whole = Part(array, (slice(None),) * x.ndim, numbers)
-        return Leaf(path, "numpy", array), [whole] if coordinator.leads else []
-    for cls in PYTHON_TYPES:
+        whole = storage.Part(array, (slice(None),) * x.ndim, numbers)
+        return storage.Leaf(path, "numpy", array), [whole] if coordinator.leads else []
+    for cls in storage.PYTHON_TYPES:
         if isinstance(x, cls):
-            return Leaf(path, cls.__name__, None, cls(x)), []
+            return storage.Leaf(path, cls.__name__, None, cls(x)), []
     raise TypeError(
         f"{where} must be an array or a number, found {shown(x)} of type {type(x).__name__}"
     )
@@ -384,7 +370,7 @@ def _numpy_dtype_name(where: str, x: np.ndarray[Any, Any]) -> ShapedArray:
     dtype = x.dtype.newbyteorder("=")
     try:
         aval = ShapedArray(x.shape, dtype)
-        chunks_of(aval, None)
+        storage.chunks_of(aval, None)
     except TypeError:
         aval = None
     if aval is None or dtype.kind not in "biufcV" or (dtype.names and dtype != float0):
@@ -392,7 +378,7 @@ def _numpy_dtype_name(where: str, x: np.ndarray[Any, Any]) -> ShapedArray:
     return aval
 
 
-def _parts_of(array: StoredArray, x: Array, coordinator: Coordinator) -> list[Part]:
+def _parts_of(array: storage.StoredArray, x: Array, coordinator: Coordinator) -> list[storage.Part]:
     """Copies of the shards that this process writes; among replicas, the first."""
     if not coordinator.leads and x.is_fully_addressable:
         return []  # local to this process; the first process writes its own
@@ -404,12 +390,12 @@ def _parts_of(array: StoredArray, x: Array, coordinator: Coordinator) -> list[Pa
         part = next(numbers) if is_here else None
         key = _bounds(index)
         if key not in seen and part is not None:
-            found.append(Part(array, index, part if _is_copy(part) else np.array(part)))
+            found.append(storage.Part(array, index, part if _is_copy(part) else np.array(part)))
         seen.add(key)
     return found
 
 
-def _is_copy(part: Numbers) -> bool:
+def _is_copy(part: storage.Numbers) -> bool:
     """Return True if numbers read from a device are in numpy's own memory."""
     while isinstance(part.base, np.ndarray):
         part = part.base

@@ -36,7 +36,7 @@ from minijax.shardings.partition_spec import PartitionSpec
 from minijax.transforms.checkpoint import checkpoint_p, name_p
 from minijax.transforms.custom_derivatives import custom_call_p
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage2 import Primitive, ShapedArray, bind, tree_flatten, tree_structure, typeof
+from minijax_stage2 import Primitive, ShapedArray, bind, typeof
 from minijax_stage2.arguments import FlatFunction, require_function
 from minijax_stage2.errors import shown
 from minijax_stage2.primitives import div_p
@@ -263,7 +263,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     """
     if not has_type(pred) or typeof(pred).shape or typeof(pred).dtype != np.bool_:
         raise TypeError(f"check takes a scalar pred as argument, got {shown(pred)}")
-    numbers, structure = tree_flatten((fmt_args, fmt_kwargs))
+    numbers, structure = stage2.tree_flatten((fmt_args, fmt_kwargs))
     for number in numbers:
         if not has_type(number):
             raise TypeError(
@@ -527,7 +527,7 @@ def checkify(
     @wraps(f)
     @evaluated_by_library
     def checked_fun(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
-        leaves, in_tree = tree_flatten(tree_to_arrays((args, kwargs)))
+        leaves, in_tree = stage2.tree_flatten(tree_to_arrays((args, kwargs)))
         flat_fun = FlatFunction(f, in_tree, has_kwargs=True)
         closed = trace_to_jaxpr(flat_fun, [typeof(x) for x in leaves], "checkify", f)
         program = partial(eval_jaxpr, closed.jaxpr, closed.consts)
@@ -546,7 +546,7 @@ Params = dict[str, Any]
 
 def _fails(trace: CheckTrace, category: ErrorCategory, failed: Any, text: str) -> None:
     """Record an operation whose elements fail where `failed` is True."""
-    site = Site(category, text, tree_structure(((), {})), source=user_source())
+    site = Site(category, text, stage2.tree_structure(((), {})), source=user_source())
     trace.fail(category, _code(failed), (), site)
 
 
@@ -612,7 +612,7 @@ def _out_of_bounds(
         "out-of-bounds indexing for array of shape {shape}: index {index} is out of bounds for "
         "axis {axis} with size {size}. "
     )
-    site = Site(OOBError, text, tree_structure(((), numbers)), sizes, user_source())
+    site = Site(OOBError, text, stage2.tree_structure(((), numbers)), sizes, user_source())
     trace.fail(OOBError, _code(outside), [axis, index], site)
 
 

@@ -8,17 +8,11 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NoReturn
 
+import minijax_stage2 as stage2
 from minijax import xla
 from minijax.parallel.shard_map import Manual
+from minijax.primitives import higher_order
 from minijax.primitives.declare import calls
-from minijax.primitives.higher_order import (
-    declare_program,
-    program_dependence,
-    program_impl,
-    program_keys,
-    program_type,
-    run_program,
-)
 from minijax.primitives.loops import call_text, stage_body
 from minijax.runtime.array import to_array
 from minijax.runtime.evaluation import evaluated_by_library, library_evaluation
@@ -30,7 +24,7 @@ from minijax.shardings.mesh import Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding, sharding_from_tiles
 from minijax.xla import executables
-from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, tree_leaves
+from minijax_stage2 import Primitive, ShapedArray, Tracer, bind
 from minijax_stage2.arguments import FlatFunction
 from minijax_stage2.errors import shown
 from minijax_stage2.tree import PyTreeDef, tree_flatten
@@ -432,7 +426,7 @@ class custom_partitioning:
                 "def_partition"
             )
         static = {i: bound.args[i] for i in self.static_argnums}
-        if any(isinstance(leaf, Tracer) for leaf in tree_leaves([*static.values()])):
+        if any(isinstance(leaf, Tracer) for leaf in stage2.tree_leaves([*static.values()])):
             raise ValueError(f"{caller}: a static argument is traced")
         dynamic = tuple([x for i, x in enumerate(bound.args) if i not in static])
 
@@ -614,20 +608,20 @@ def _partitioned_call_unsupported(
     )
 
 
-declare_program(
+higher_order.declare_program(
     custom_partitioning_p,
-    evaluate=lambda *args, jaxpr, partitioning: program_impl(*args, jaxpr=jaxpr),
-    abstract_eval=program_type,
+    evaluate=lambda *args, jaxpr, partitioning: higher_order.program_impl(*args, jaxpr=jaxpr),
+    abstract_eval=higher_order.program_type,
     lower=_partitioned_call_lower,
     vmap=_partitioned_call_unsupported,
     jvp=_partitioned_call_unsupported,
     transpose=None,
     partial_eval=None,
     dce=None,
-    dependence=program_dependence,
+    dependence=higher_order.program_dependence,
     order=None,
-    keys=program_keys,
-    steps=run_program,
+    keys=higher_order.program_keys,
+    steps=higher_order.run_program,
 )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
+import minijax_stage2 as stage2
 from minijax.primitives.axes import AxisData, axis_data, map_flat
 from minijax.primitives.declare import declare, lower_by, types_by
 from minijax.primitives.methods import is_undefined_primal
@@ -18,7 +19,7 @@ from minijax.shardings import types
 from minijax.shardings.types import Spec, spec_of
 from minijax.transforms.autodiff import linear_transpose
 from minijax.transforms.custom_derivatives import JvpRule, VjpRule
-from minijax_stage2 import Primitive, ShapedArray, Zero, add, bind, tree_map, typeof
+from minijax_stage2 import Primitive, ShapedArray, Zero, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import aval_rules
 from minijax_stage2.tangent import instantiate, tangent_type
@@ -83,7 +84,7 @@ class ValAccum(GradAccum):
         if found.shape != self.aval.shape:
             raise ValueError(f"ValAccum: expected a cotangent of type {self.aval}, found {found}")
         if type(x) is not Zero:
-            self.val = x if type(self.val) is Zero else add(self.val, x)
+            self.val = x if type(self.val) is Zero else stage2.add(self.val, x)
 
     def freeze(self) -> Any:
         """The sum of the cotangents; `Zero` if there were none."""
@@ -170,7 +171,7 @@ class HiPrim:
         Raises:
             TypeError: the arguments have another tree structure than `in_avals`.
         """
-        outs = bind(call_hi_primitive_p, *self._leaves(self.in_tree, args), _prim=self)
+        outs = stage2.bind(call_hi_primitive_p, *self._leaves(self.in_tree, args), _prim=self)
         return tree_unflatten(self.out_tree, map(to_array, outs))
 
     def _leaves(self, expected: Any, given: Any) -> list[Any]:
@@ -461,7 +462,7 @@ def unmap_avals(axis_data: AxisData, avals: Any, dims: Any) -> Any:
         avals: the types of the values, a pytree.
         dims: the positions of the batch axis, in the same structure.
     """
-    return tree_map(axis_data.batch, avals, dims)
+    return stage2.tree_map(axis_data.batch, avals, dims)
 
 
 def bdims_at_front(axis_data: AxisData, args: Any, dims: Any) -> Any:
@@ -472,7 +473,7 @@ def bdims_at_front(axis_data: AxisData, args: Any, dims: Any) -> Any:
         args: a pytree of arrays.
         dims: the positions of their batch axes; None for an array without one.
     """
-    return tree_map(lambda x, dim: move_batch_dim(x, axis_data, dim, 0), args, dims)
+    return stage2.tree_map(lambda x, dim: move_batch_dim(x, axis_data, dim, 0), args, dims)
 
 
 def vmap_rule(

@@ -22,7 +22,7 @@ from minijax.primitives.declare import calls
 from minijax.runtime.array import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage2 import Primitive, Zero, bind, bind1, jvp_rules, tree_structure, typeof
+from minijax_stage2 import Primitive, Zero, bind1, typeof
 from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown
 from minijax_stage2.jvp import check_tangent
@@ -63,12 +63,12 @@ class JetTrace(Trace):
             return called_program(params)(*args)
 
         def tangents(primals: Sequence[Any], firsts: Sequence[Any]) -> list[Any]:
-            out_tangents: list[Any] = jvp_rules[primitive](primals, firsts, **params)[1]
+            out_tangents: list[Any] = stage2.jvp_rules[primitive](primals, firsts, **params)[1]
             return out_tangents
 
         operands = [self.unbox(x) for x in args]
         with on_behalf_of(user_source()), set_interpreter(self.parent):
-            outs = bind(primitive, *(x[0] for x in operands), **params)
+            outs = stage2.bind(primitive, *(x[0] for x in operands), **params)
             terms = self._derivatives(
                 tangents, [x[:-1] for x in operands], [x[1:] for x in operands]
             )
@@ -264,10 +264,11 @@ def jet(
     order = lengths.pop() if lengths else 0
     for position, (x, terms) in enumerate(zip(primals, curves, strict=True)):
         for k, term in enumerate(terms):
-            if tree_structure(term) != tree_structure(x):
+            if stage2.tree_structure(term) != stage2.tree_structure(x):
                 raise TreeMismatchError(
                     f"jet of `{name_of(fun)}`: series[{position}][{k}] must have the structure of "
-                    f"argument {position}, {tree_structure(x)}, found {tree_structure(term)}"
+                    f"argument {position}, {stage2.tree_structure(x)}, found "
+                    f"{stage2.tree_structure(term)}"
                 )
             terms[k] = tree_map(partial(_checked_term, name_of(fun), position, k + 1), x, term)
     columns = [tuple(terms[k] for terms in curves) for k in range(order)]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+import minijax_stage2 as stage2
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_operands
 from minijax.runtime.array import to_array
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.shardings.sharding import Format, Layout
-from minijax_stage2 import Primitive, ShapedArray, bind1, tree_flatten, tree_unflatten, typeof
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.errors import TreeMismatchError, shown
 from minijax_stage2.tree import broadcast_prefix
 from minijax_stage2.vmap import BatchAxis, BatchDim
@@ -43,7 +44,7 @@ def with_layout_constraint(x: Tree, layouts: Any) -> Tree:
     True
     """
     caller = "with_layout_constraint"
-    leaves, tree = tree_flatten(x)
+    leaves, tree = stage2.tree_flatten(x)
     try:
         found = broadcast_prefix(layouts, x, lambda each: isinstance(each, Layout))
     except TreeMismatchError as error:
@@ -59,7 +60,7 @@ def with_layout_constraint(x: Tree, layouts: Any) -> Tree:
     outs = [
         bind1(layout_constraint_p, leaf, layout=at) for leaf, at in zip(leaves, found, strict=True)
     ]
-    return tree_unflatten(tree, outs)
+    return stage2.tree_unflatten(tree, outs)
 
 
 def _layout_constraint_lower(

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import minijax.numpy as jnp
+import minijax_stage2 as stage2
 from minijax import lax
 from minijax.dtypes import issubdtype
 from minijax.flatten_util import ravel_pytree
@@ -26,14 +27,7 @@ from minijax.runtime.jit import jit
 from minijax.transforms.autodiff import vjp
 from minijax.transforms.custom_derivatives import closure_convert, custom_vjp
 from minijax.transforms.vmap import vmap
-from minijax_stage2 import (
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_leaves,
-    tree_map,
-    tree_unflatten,
-    typeof,
-)
+from minijax_stage2 import tree_flatten, tree_leaves, tree_map, typeof
 from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown
 from minijax_stage2.tree import keystr
@@ -213,7 +207,7 @@ def odeint(
     leaves, structure = tree_flatten(args)
 
     def flat_func(y: Any, t: Any, *leaves: Any) -> Any:
-        slope = func(unravel(y), t, *tree_unflatten(structure, leaves))
+        slope = func(unravel(y), t, *stage2.tree_unflatten(structure, leaves))
         _require_like(y0, slope)
         return ravel_pytree(slope)[0]
 
@@ -228,7 +222,7 @@ def odeint(
 
 def _require_like(y0: Any, slope: Any) -> None:
     expected, found = (
-        [(keystr(path), np.shape(leaf)) for path, leaf in tree_flatten_with_path(tree)[0]]
+        [(keystr(path), np.shape(leaf)) for path, leaf in stage2.tree_flatten_with_path(tree)[0]]
         for tree in (y0, slope)
     )
     if found != expected:

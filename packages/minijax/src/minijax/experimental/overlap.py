@@ -5,27 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import minijax_stage2 as stage2
 from minijax.lax.barriers import optimization_barrier_p
+from minijax.primitives import higher_order
 from minijax.primitives.declare import calls, declare
-from minijax.primitives.higher_order import (
-    call_partial_eval,
-    call_transpose,
-    dce_program,
-    declare_program,
-    program_dependence,
-    program_effects,
-    program_jvp,
-    program_keys,
-    program_type,
-    program_vmap,
-    run_program,
-    staged_call,
-)
 from minijax.primitives.sharding_rules import as_operands
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.runtime.signature import resolve_arguments
 from minijax.settings.names import wraps
-from minijax_stage2 import Primitive, ShapedArray, bind, bind1, tree_map
+from minijax_stage2 import Primitive, ShapedArray, bind, bind1
 from minijax_stage2.arguments import require_function
 from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3 import Jaxpr, JaxprEqn, Var
@@ -87,14 +75,14 @@ def program_order(
     def ordered(*args: Any, **kwargs: Any) -> Any:
         args = tuple([_free(x) if i in numbers else x for i, x in enumerate(args)])
         kwargs = {name: _free(x) if name in names else x for name, x in kwargs.items()}
-        jaxpr, operands, finish = staged_call("program_order", f, args, kwargs)
+        jaxpr, operands, finish = higher_order.staged_call("program_order", f, args, kwargs)
         return finish(bind(program_order_p, *operands, jaxpr=jaxpr, enforce=enforce, strict=strict))
 
     return ordered
 
 
 def _free(tree: Any) -> Any:
-    return tree_map(lambda x: bind1(not_ordered_p, x), tree)
+    return stage2.tree_map(lambda x: bind1(not_ordered_p, x), tree)
 
 
 def with_barriers(jaxpr: Jaxpr, strict_in: bool, strict_out: bool) -> Jaxpr:
@@ -148,19 +136,19 @@ def _program_order_bind(*args: Any, **params: Any) -> list[Any]:
     return bind(program_order_p, *args, **params)
 
 
-declare_program(
+higher_order.declare_program(
     program_order_p,
-    abstract_eval=program_type,
+    abstract_eval=higher_order.program_type,
     lower=_program_order_lower,
-    vmap=program_vmap(program_order_p),
-    jvp=program_jvp(program_order_p),
-    transpose=call_transpose(_program_order_bind),
-    partial_eval=call_partial_eval,
-    dce=dce_program,
-    dependence=program_dependence,
-    order=program_effects,
-    keys=program_keys,
-    steps=run_program,
+    vmap=higher_order.program_vmap(program_order_p),
+    jvp=higher_order.program_jvp(program_order_p),
+    transpose=higher_order.call_transpose(_program_order_bind),
+    partial_eval=higher_order.call_partial_eval,
+    dce=higher_order.dce_program,
+    dependence=higher_order.program_dependence,
+    order=higher_order.program_effects,
+    keys=higher_order.program_keys,
+    steps=higher_order.run_program,
 )
 
 

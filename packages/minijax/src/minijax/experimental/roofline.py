@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax.lax.gathering import GatherScatterMode
 from minijax.lax.primitive_names import all_primitives
 from minijax.parallel.shard_map import shard_map, shard_map_p
@@ -21,7 +22,7 @@ from minijax.runtime.staging import ShapeDtypeStruct, make_jaxpr
 from minijax.settings.names import also_importable_as, list_public_names, wraps
 from minijax.shardings.sharding import NamedSharding
 from minijax.transforms.autodiff import vjp as vjp_of
-from minijax_stage2 import Primitive, ShapedArray, tree_flatten, tree_map, tree_unflatten, typeof
+from minijax_stage2 import Primitive, ShapedArray, tree_flatten, typeof
 from minijax_stage2.arguments import require_function
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import broadcast_prefix
@@ -328,7 +329,7 @@ def _cotangents(f: Callable[..., Any]) -> Callable[..., Any]:
 def _local_shapes(shapes: Any, mesh: Any, out_specs: Any) -> Any:
     leaves, tree = tree_flatten(shapes)
     specs = broadcast_prefix(out_specs, shapes)
-    return tree_unflatten(
+    return stage2.tree_unflatten(
         tree,
         [
             leaf.update(sharding=NamedSharding(mesh, spec))
@@ -374,7 +375,7 @@ def roofline_and_grad(
     def counted(*args: Any) -> tuple[Any, RooflineResult, RooflineResult]:
         shapes, forward = roofline(f, mesh, in_specs, out_specs, **options)(*args)
         derivative = roofline(f, mesh, in_specs, out_specs, vjp=True, **options)
-        _, backward = derivative(*tree_map(in_bfloat16, args))
+        _, backward = derivative(*stage2.tree_map(in_bfloat16, args))
         return shapes, forward, backward
 
     return counted

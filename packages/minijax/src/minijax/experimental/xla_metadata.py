@@ -6,21 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+import minijax_stage2 as stage2
 from minijax.primitives.declare import declare
 from minijax.primitives.higher_order import attributed_call, staged_call
 from minijax.primitives.sharding_rules import as_operands
+from minijax.runtime import lowering
 from minijax.runtime.array import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
-from minijax.runtime.lowering import (
-    Attributes,
-    Module,
-    as_attributes,
-    attributes_in_context,
-    checked_attributes,
-)
 from minijax.runtime.named_scope import record_scopes
 from minijax.settings.names import wraps
-from minijax_stage2 import Primitive, ShapedArray, bind, bind1, tree_map
+from minijax_stage2 import Primitive, ShapedArray, bind, bind1
 from minijax_stage2.arguments import require_function
 from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3.lowering import FunctionBuilder, Value
@@ -38,12 +33,14 @@ class Metadata:
 
     def __enter__(self) -> None:
         record_scopes()
-        here = dict(attributes_in_context.value)
-        here.update(as_attributes({name: x for name, x in self._given.items() if x is not None}))
+        here = dict(lowering.attributes_in_context.value)
+        here.update(
+            lowering.as_attributes({name: x for name, x in self._given.items() if x is not None})
+        )
         for name, x in self._given.items():
             if x is None:
                 here.pop(name, None)
-        block = attributes_in_context(tuple(sorted(here.items())))
+        block = lowering.attributes_in_context(tuple(sorted(here.items())))
         block.__enter__()
         self._open.append(block)
 
@@ -105,20 +102,24 @@ def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
     """
     if x is None:
         return Metadata(kwargs)
-    return _attached(x, as_attributes(kwargs))
+    return _attached(x, lowering.as_attributes(kwargs))
 
 
 @evaluated_by_library
-def _attached(x: Any, attributes: Attributes) -> Any:
-    return tree_map(
+def _attached(x: Any, attributes: lowering.Attributes) -> Any:
+    return stage2.tree_map(
         lambda leaf: bind1(xla_metadata_value_p, leaf, attributes=attributes), tree_to_arrays(x)
     )
 
 
 def _metadata_call_lower(
-    b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, attributes: Attributes
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    x: Value,
+    *,
+    attributes: lowering.Attributes,
 ) -> list[Value]:
-    if isinstance(b.module, Module):
+    if isinstance(b.module, lowering.Module):
         b.module.attribute(b, [x], attributes)
     return [x]
 
@@ -183,11 +184,13 @@ def xla_metadata_call2(f: Any = None, /, metadata: Any = None, *, ad_metadata: A
     caller = "xla_metadata_call"
     if isinstance(f, Mapping) and metadata is None:
         f, metadata = None, f
-    attributes = checked_attributes(f"{caller}: metadata", {} if metadata is None else metadata)
+    attributes = lowering.checked_attributes(
+        f"{caller}: metadata", {} if metadata is None else metadata
+    )
     if ad_metadata in ("same", "drop"):
         linear_attributes = attributes if ad_metadata == "same" else ()
     else:
-        linear_attributes = checked_attributes(f"{caller}: ad_metadata", ad_metadata)
+        linear_attributes = lowering.checked_attributes(f"{caller}: ad_metadata", ad_metadata)
     if f is None:
         return lambda g: xla_metadata_call2(g, metadata, ad_metadata=ad_metadata)
     require_function(caller, f)

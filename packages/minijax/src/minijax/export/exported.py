@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax import xla
 from minijax.errors import TreeMismatchError
 from minijax.errors.tracebacks import hiding_frames
@@ -40,7 +41,7 @@ from minijax.shardings.sharding import NamedSharding, Sharding
 from minijax.shardings.types import ShardedArray, leave_to_compiler, reshard_p, unsharded
 from minijax.transforms.autodiff import vjp
 from minijax.transforms.custom_derivatives import custom_vjp
-from minijax_stage2 import ShapedArray, Tracer, bind, bind1, tree_flatten, typeof
+from minijax_stage2 import ShapedArray, bind, bind1, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import float0
 from minijax_stage2.tangent import tangent_type
@@ -250,7 +251,7 @@ class Exported:
             ValueError: the program is for other platforms, or for another number of devices.
             NotImplementedError: it is mapped, or differentiated though it has no derivative.
         """
-        leaves, in_tree = tree_flatten((args, kwargs))
+        leaves, in_tree = stage2.tree_flatten((args, kwargs))
         if in_tree != self.in_tree:
             raise TreeMismatchError(
                 f"the exported `{self.fun_name}` takes arguments of another structure: "
@@ -423,7 +424,7 @@ def _exported(
     checks: tuple[DisabledSafetyCheck, ...] = (),
 ) -> Exported:
     name, closed = traced.fun_name, traced.jaxpr
-    if any(isinstance(x, Tracer) for x in closed.consts):
+    if any(isinstance(x, stage2.Tracer) for x in closed.consts):
         raise ValueError(
             f"export: `{name}` closes over values of a transformation that is running; pass them "
             "as arguments"

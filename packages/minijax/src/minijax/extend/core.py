@@ -6,36 +6,14 @@ from typing import Any, cast
 
 import numpy as np
 
+from minijax import core
 from minijax import ref as references
-from minijax.core import (
-    ClosedJaxpr,
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    Primitive,
-    UndefPrimal,
-    Var,
-    Zero,
-    bind,
-    declare_program,
-    inner_jaxprs,
-    jaxpr_as_fun,
-    typecheck_jaxpr,
-    typeof,
-)
+from minijax.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, Var, jaxpr_as_fun
 from minijax.errors import ConcretizationTypeError, InconclusiveDimensionOperation, JaxprTypeError
 from minijax.extend.linear_util import DebugInfo, wrap_init
 from minijax.lax.primitive_names import inlined, primitive_named
+from minijax.primitives import higher_order
 from minijax.primitives.axes import names_here
-from minijax.primitives.higher_order import (
-    Depends,
-    WithToken,
-    program_impl,
-    program_keys,
-    program_lower,
-    program_type,
-    run_program,
-)
 from minijax.primitives.loops import Flags
 from minijax.primitives.methods import Effect
 from minijax.runtime.array import is_value
@@ -175,7 +153,7 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
     Raises:
         JaxprTypeError: it is not.
     """
-    typecheck_jaxpr(jaxpr)
+    core.typecheck_jaxpr(jaxpr)
 
 
 def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
@@ -215,7 +193,7 @@ def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
 def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
     """The jaxprs among the parameters of the equations of `jaxpr`."""
     for eqn in jaxpr.eqns:
-        yield from inner_jaxprs(eqn)
+        yield from core.inner_jaxprs(eqn)
 
 
 def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
@@ -275,7 +253,7 @@ def valid_jaxtype(x: Any) -> bool:
     if not is_value(x):
         return False
     try:
-        typeof(x)
+        core.typeof(x)
     except TypeError:
         return False
     return True
@@ -337,20 +315,20 @@ def register_call_primitive_rules(
         if isinstance(call_jaxpr, ClosedJaxpr):
             args = (*call_jaxpr.consts, *args)
             call_jaxpr = consts_as_invars(call_jaxpr.jaxpr)
-        return bind(prim, *args, call_jaxpr=call_jaxpr, **params)
+        return core.bind(prim, *args, call_jaxpr=call_jaxpr, **params)
 
     attributes.bind = call_impl
 
     def call_jvp(
         primals: Values, tangents: Values, *, call_jaxpr: Jaxpr, **params: Any
     ) -> tuple[list[Any], list[Any]]:
-        nonzero = tuple(type(t) is not Zero for t in tangents)
+        nonzero = tuple(type(t) is not core.Zero for t in tangents)
         program, consts, out_nonzero = jvp_jaxpr(call_jaxpr, nonzero)
-        given = [t for t in tangents if type(t) is not Zero]
-        results = bind(prim, *consts, *primals, *given, call_jaxpr=program, **params)
+        given = [t for t in tangents if type(t) is not core.Zero]
+        results = core.bind(prim, *consts, *primals, *given, call_jaxpr=program, **params)
         count = len(call_jaxpr.outvars)
         constant = partition(out_nonzero, call_jaxpr.out_avals)[0]
-        zeros = [Zero(tangent_type(aval)) for aval in constant]
+        zeros = [core.Zero(tangent_type(aval)) for aval in constant]
         return results[:count], merge(out_nonzero, zeros, results[count:])
 
     def call_vmap(
@@ -363,15 +341,15 @@ def register_call_primitive_rules(
         **params: Any,
     ) -> tuple[list[Any], list[BatchDim]]:
         program, consts, out_dims = vmap_jaxpr(call_jaxpr, axis, tuple(dims))
-        return bind(prim, *consts, *values, call_jaxpr=program, **params), out_dims
+        return core.bind(prim, *consts, *values, call_jaxpr=program, **params), out_dims
 
     def call_transpose(cts: Values, *args: Any, call_jaxpr: Jaxpr, **params: Any) -> list[Any]:
-        linear = tuple(isinstance(x, UndefPrimal) for x in args)
-        nonzero = tuple(type(ct) is not Zero for ct in cts)
+        linear = tuple(isinstance(x, core.UndefPrimal) for x in args)
+        nonzero = tuple(type(ct) is not core.Zero for ct in cts)
         program, consts, nonzero_ins = transpose_jaxpr(call_jaxpr, linear, nonzero)
-        known = [x for x in args if not isinstance(x, UndefPrimal)]
-        given = [ct for ct in cts if type(ct) is not Zero]
-        outs = iter(bind(prim, *consts, *known, *given, call_jaxpr=program, **params))
+        known = [x for x in args if not isinstance(x, core.UndefPrimal)]
+        given = [ct for ct in cts if type(ct) is not core.Zero]
+        outs = iter(core.bind(prim, *consts, *known, *given, call_jaxpr=program, **params))
         return [next(outs) if keep else None for keep in nonzero_ins]
 
     def call_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
@@ -383,12 +361,16 @@ def register_call_primitive_rules(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], *args: Value, call_jaxpr: Jaxpr,
         **params: Any,
     ) -> list[Value]:  # fmt: skip
-        return program_lower(name or prim.name)(b, out_avals, *args, jaxpr=call_jaxpr)
+        return higher_order.program_lower(name or prim.name)(b, out_avals, *args, jaxpr=call_jaxpr)
 
-    declare_program(
+    core.declare_program(
         prim,
-        evaluate=lambda *args, call_jaxpr, **params: program_impl(*args, jaxpr=call_jaxpr),
-        abstract_eval=lambda *avals, call_jaxpr, **params: program_type(*avals, jaxpr=call_jaxpr),
+        evaluate=lambda *args, call_jaxpr, **params: higher_order.program_impl(
+            *args, jaxpr=call_jaxpr
+        ),
+        abstract_eval=lambda *avals, call_jaxpr, **params: higher_order.program_type(
+            *avals, jaxpr=call_jaxpr
+        ),
         lower=call_lower,
         vmap=call_vmap,
         jvp=call_jvp,
@@ -397,10 +379,12 @@ def register_call_primitive_rules(
         dce=dce_call,
         dependence=_dependence,
         order=_order,
-        keys=lambda keys_of, count, *, call_jaxpr, **params: program_keys(
+        keys=lambda keys_of, count, *, call_jaxpr, **params: higher_order.program_keys(
             keys_of, count, jaxpr=call_jaxpr
         ),
-        steps=lambda args, *, call_jaxpr, **params: run_program(args, jaxpr=call_jaxpr),
+        steps=lambda args, *, call_jaxpr, **params: higher_order.run_program(
+            args, jaxpr=call_jaxpr
+        ),
     )
 
 
@@ -416,12 +400,12 @@ def dce_call(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], Jaxp
     return used_ins, JaxprEqn(eqn.primitive, invars, outvars, params, eqn.source)
 
 
-def _dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+def _dependence(depends: higher_order.Depends, ins: Flags, params: dict[str, Any]) -> Flags:
     return depends(params["call_jaxpr"], ins)
 
 
 def _order(
-    with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
+    with_token: higher_order.WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
 ) -> list[JaxprEqn]:
     params = {**eqn.params, "call_jaxpr": with_token(eqn.params["call_jaxpr"])}
     invars, outvars = [*eqn.invars, token], [*eqn.outvars, following]

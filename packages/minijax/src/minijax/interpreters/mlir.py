@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage3 as stage3
 from minijax.callbacks import io_callback, pure_callback
 from minijax.primitives.declare import array_text, lower_by, results_of
 from minijax.primitives.methods import as_result
@@ -32,16 +33,6 @@ from minijax.xla.executables import ir as _ir
 from minijax_stage2 import Primitive, ShapedArray, typeof
 from minijax_stage3 import Jaxpr, lowering_rules
 from minijax_stage3.jaxpr import consts_as_invars
-from minijax_stage3.lowering import (
-    FunctionBuilder,
-    element_type,
-    mlir_type,
-    signature,
-    symbol,
-)
-from minijax_stage3.lowering import (
-    Value as Operand,
-)
 from minijax_stage3.staging import trace_to_jaxpr
 
 # The context of a lowering rule.
@@ -111,12 +102,12 @@ def make_ir_context() -> Any:
 
 def dtype_to_ir_type(dtype: Any) -> Any:
     """The type of elements of a dtype, in the current context."""
-    return _ir().Type.parse(element_type(np.dtype(dtype)))
+    return _ir().Type.parse(stage3.lowering.element_type(np.dtype(dtype)))
 
 
 def aval_to_ir_type(ctx: Any, aval: ShapedArray | None = None) -> Any:
     """The type of arrays, in the current context."""
-    return _ir().Type.parse(mlir_type(ctx if aval is None else aval))
+    return _ir().Type.parse(stage3.lowering.mlir_type(ctx if aval is None else aval))
 
 
 def aval_to_ir_types(ctx: Any, aval: ShapedArray | None = None) -> tuple[Any, ...]:
@@ -442,8 +433,11 @@ def _by_platform(
     prim: Primitive, by_platform: dict[str, LoweringRule], otherwise: LoweringRule | None
 ) -> LoweringRule:
     def platform_lower(
-        b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Operand, **params: Any
-    ) -> list[Operand]:
+        b: stage3.lowering.FunctionBuilder,
+        out_avals: Sequence[ShapedArray],
+        *operands: stage3.lowering.Value,
+        **params: Any,
+    ) -> list[stage3.lowering.Value]:
         rule = by_platform.get(platform_of(b), otherwise)
         if rule is None:
             raise NotImplementedError(
@@ -461,10 +455,13 @@ def _through_bindings(prim: Primitive, rule: LoweringRule) -> LoweringRule:
     """Our rule, which writes text, from a rule that builds operations."""
 
     def bindings_lower(
-        b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Operand, **params: Any
-    ) -> list[Operand]:
+        b: stage3.lowering.FunctionBuilder,
+        out_avals: Sequence[ShapedArray],
+        *operands: stage3.lowering.Value,
+        **params: Any,
+    ) -> list[stage3.lowering.Value]:
         func = dialect("func")
-        name = f"{symbol(prim.name)}_{len(b.module.names)}"
+        name = f"{stage3.lowering.symbol(prim.name)}_{len(b.module.names)}"
         b.module.names[object()] = name
         with make_ir_context(), _ir().Location.unknown():
             module = _ir().Module.create()
@@ -487,7 +484,10 @@ def _through_bindings(prim: Primitive, rule: LoweringRule) -> LoweringRule:
         b.module.functions += _prefix_functions(texts, f"{name}_")
         name = f"{name}_{name}"
         names = ", ".join(x.name for x in operands)
-        return b.emit(f"func.call @{name}({names}) : {signature(operands, out_avals)}", *out_avals)
+        return b.emit(
+            f"func.call @{name}({names}) : {stage3.lowering.signature(operands, out_avals)}",
+            *out_avals,
+        )
 
     return bindings_lower
 

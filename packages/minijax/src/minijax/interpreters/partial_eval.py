@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from minijax.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive, partial_eval_rules
-from minijax.core import dce_rules as _dce_rules
+from minijax import core
 from minijax.extend.core import dce_call
 from minijax.extend.linear_util import WrappedFun
 from minijax.interpreters.ad import Rule, RulesByJAX
@@ -20,14 +19,14 @@ from minijax_stage4.partial_eval import PartialVal, partial_eval, partial_eval_j
 
 DynamicJaxprTracer = JaxprTracer
 Val = Any  # a value or a tracer
-partial_eval_jaxpr_custom_rules = partial_eval_rules
+partial_eval_jaxpr_custom_rules = core.partial_eval_rules
 
 
-def _dce_to_ours(primitive: Primitive, rule: Rule) -> Rule:
+def _dce_to_ours(primitive: core.Primitive, rule: Rule) -> Rule:
     return lambda used_outs, eqn: rule(used_outs, [True] * len(eqn.invars), eqn)
 
 
-def _dce_to_jax(primitive: Primitive, rule: Rule | None) -> Rule:
+def _dce_to_jax(primitive: core.Primitive, rule: Rule | None) -> Rule:
     if rule is None:  # the equation stays as it is
         return lambda used_outs, live_ins, eqn: ([True] * len(eqn.invars), eqn)
     return lambda used_outs, live_ins, eqn: rule(used_outs, eqn)
@@ -36,12 +35,12 @@ def _dce_to_jax(primitive: Primitive, rule: Rule | None) -> Rule:
 # Rules of dead-code elimination for higher-order primitives: a rule takes flags of the used
 # results, flags of operands, and an equation; it returns flags of the needed operands, and the
 # smaller equation.
-dce_rules = RulesByJAX(_dce_rules, _dce_to_ours, _dce_to_jax)
+dce_rules = RulesByJAX(core.dce_rules, _dce_to_ours, _dce_to_jax)
 
 
 def dce_jaxpr_closed_call_rule(
-    used_outputs: Sequence[bool], live_ins: Sequence[bool], eqn: JaxprEqn
-) -> tuple[list[bool], JaxprEqn | None]:
+    used_outputs: Sequence[bool], live_ins: Sequence[bool], eqn: core.JaxprEqn
+) -> tuple[list[bool], core.JaxprEqn | None]:
     """The rule of `dce_rules` for primitives that call a program, their parameter `call_jaxpr`.
 
     Arguments:
@@ -63,7 +62,7 @@ dce_jaxpr_call_rule = dce_jaxpr_closed_call_rule
 @evaluated_by_library
 def trace_to_jaxpr_dynamic(
     fun: WrappedFun, in_avals: Sequence[ShapedArray], **options: Any
-) -> tuple[Jaxpr, list[ShapedArray], list[Any]]:
+) -> tuple[core.Jaxpr, list[ShapedArray], list[Any]]:
     """Stage a function of arrays that returns a list of arrays.
 
     Arguments:
@@ -81,7 +80,7 @@ def trace_to_jaxpr_dynamic(
 @evaluated_by_library
 def trace_to_jaxpr_nounits(
     fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
-) -> tuple[Jaxpr, list[PartialVal], list[Any]]:
+) -> tuple[core.Jaxpr, list[PartialVal], list[Any]]:
     """Run a function of arrays that returns a list on partly unknown values.
 
     Arguments:
@@ -112,11 +111,11 @@ def abstract_eval_fun(
 
 
 def dce_jaxpr(
-    jaxpr: Jaxpr,
+    jaxpr: core.Jaxpr,
     used_outputs: Sequence[bool],
     instantiate: bool | Sequence[bool] = False,
     live_inputs: bool | Sequence[bool] = True,
-) -> tuple[Jaxpr, list[bool]]:
+) -> tuple[core.Jaxpr, list[bool]]:
     """Keep the chosen results of a jaxpr and the equations that they need.
 
     Arguments:
@@ -133,14 +132,14 @@ def dce_jaxpr(
     kept = [instantiate] * count if isinstance(instantiate, bool) else list(instantiate)
     used = [a or b for a, b in zip(used, kept, strict=True)]
     invars = [var for var, keep in zip(jaxpr.invars, used, strict=True) if keep]
-    return Jaxpr(smaller.constvars, invars, smaller.eqns, smaller.outvars), used
+    return core.Jaxpr(smaller.constvars, invars, smaller.eqns, smaller.outvars), used
 
 
 def dce_jaxpr_consts(
-    jaxpr: Jaxpr | ClosedJaxpr,
+    jaxpr: core.Jaxpr | core.ClosedJaxpr,
     used_outputs: Sequence[bool],
     instantiate: bool | Sequence[bool] = False,
-) -> tuple[Jaxpr | ClosedJaxpr, list[bool], list[bool]]:
+) -> tuple[core.Jaxpr | core.ClosedJaxpr, list[bool], list[bool]]:
     """As `dce_jaxpr`, for the constants and then the arguments.
 
     Arguments:
@@ -152,46 +151,52 @@ def dce_jaxpr_consts(
         The smaller jaxpr, closed if the given one is; flags of the kept constants; and flags of the
         kept arguments.
     """
-    inner = jaxpr if isinstance(jaxpr, Jaxpr) else jaxpr.jaxpr
+    inner = jaxpr if isinstance(jaxpr, core.Jaxpr) else jaxpr.jaxpr
     count, whole = len(inner.constvars), consts_as_invars(inner)
     smaller, used = dce_jaxpr(whole, used_outputs, instantiate)
     kept = sum(used[:count])
-    opened = Jaxpr(smaller.invars[:kept], smaller.invars[kept:], smaller.eqns, smaller.outvars)
-    if isinstance(jaxpr, Jaxpr):
+    opened = core.Jaxpr(smaller.invars[:kept], smaller.invars[kept:], smaller.eqns, smaller.outvars)
+    if isinstance(jaxpr, core.Jaxpr):
         return opened, used[:count], used[count:]
     consts = [const for const, keep in zip(jaxpr.consts, used[:count], strict=True) if keep]
-    return ClosedJaxpr(opened, consts), used[:count], used[count:]
+    return core.ClosedJaxpr(opened, consts), used[:count], used[count:]
 
 
-def prune_closed_jaxpr_outputs(jaxpr: ClosedJaxpr, used_outputs: Sequence[bool]) -> ClosedJaxpr:
+def prune_closed_jaxpr_outputs(
+    jaxpr: core.ClosedJaxpr, used_outputs: Sequence[bool]
+) -> core.ClosedJaxpr:
     """The same program with only the chosen results."""
     inner = jaxpr.jaxpr
     outvars = [out for out, used in zip(inner.outvars, used_outputs, strict=True) if used]
-    return ClosedJaxpr(Jaxpr(inner.constvars, inner.invars, inner.eqns, outvars), jaxpr.consts)
+    return core.ClosedJaxpr(
+        core.Jaxpr(inner.constvars, inner.invars, inner.eqns, outvars), jaxpr.consts
+    )
 
 
-def close_jaxpr(jaxpr: Jaxpr) -> ClosedJaxpr:
+def close_jaxpr(jaxpr: core.Jaxpr) -> core.ClosedJaxpr:
     """A jaxpr without constants, as a `ClosedJaxpr`."""
-    return ClosedJaxpr(jaxpr, [])
+    return core.ClosedJaxpr(jaxpr, [])
 
 
-def convert_constvars_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
+def convert_constvars_jaxpr(jaxpr: core.Jaxpr) -> core.Jaxpr:
     """The same program with its constants as its first arguments."""
     return consts_as_invars(jaxpr)
 
 
-def move_binders_to_back(closed_jaxpr: ClosedJaxpr, to_move: Sequence[bool]) -> ClosedJaxpr:
+def move_binders_to_back(
+    closed_jaxpr: core.ClosedJaxpr, to_move: Sequence[bool]
+) -> core.ClosedJaxpr:
     """The same program with the chosen arguments after the others."""
     jaxpr = closed_jaxpr.jaxpr
     marked = list(zip(to_move, jaxpr.invars, strict=True))
     invars = [var for moves, var in marked if not moves] + [var for moves, var in marked if moves]
-    moved = Jaxpr(jaxpr.constvars, invars, jaxpr.eqns, jaxpr.outvars)
-    return ClosedJaxpr(moved, closed_jaxpr.consts)
+    moved = core.Jaxpr(jaxpr.constvars, invars, jaxpr.eqns, jaxpr.outvars)
+    return core.ClosedJaxpr(moved, closed_jaxpr.consts)
 
 
 def partial_eval_jaxpr_nounits(
-    jaxpr: ClosedJaxpr, unknowns: Sequence[bool], instantiate: bool | Sequence[bool]
-) -> tuple[ClosedJaxpr, ClosedJaxpr, list[bool], list[ShapedArray]]:
+    jaxpr: core.ClosedJaxpr, unknowns: Sequence[bool], instantiate: bool | Sequence[bool]
+) -> tuple[core.ClosedJaxpr, core.ClosedJaxpr, list[bool], list[ShapedArray]]:
     """Split a program into its known part, which can run at once, and its unknown part.
 
     Arguments:

@@ -2,25 +2,20 @@
 
 from typing import Any
 
+import minijax_stage2 as stage2
 from minijax.primitives.axes import VaryingArray
-from minijax.runtime.templates import (
-    Transposed,
-    apply_in,
-    copied,
-    template_p,
-    transposed_template,
-)
+from minijax.runtime import templates
 from minijax.settings.names import later
 from minijax.shardings import types as resharding
 from minijax.shardings.types import ShardedArray
-from minijax_stage2 import Tracer, Zero, add, current_trace, typeof
+from minijax_stage2 import Tracer, Zero, add, typeof
 from minijax_stage2.primitives import broadcast_in_dim_p
 from minijax_stage2.source import on_behalf_of
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal
 from minijax_stage3.jaxpr import Atom
 from minijax_stage4 import transpose as stage4
 
-_add = copied(add)
+_add = templates.copied(add)
 _cast_varying = later("minijax.lax.collectives", "cast_cotangent")
 
 
@@ -36,10 +31,10 @@ class BackwardPass(stage4.BackwardPass):
         self.broadcast = {
             eqn.outvars[0] for eqn in jaxpr.eqns if eqn.primitive is broadcast_in_dim_p
         }
-        self.apply = apply_in(current_trace())
+        self.apply = templates.apply_in(stage2.current_trace())
 
     def pull_back(self, eqn: JaxprEqn) -> None:
-        if eqn.primitive is not template_p or not self.copy_transpose(eqn):
+        if eqn.primitive is not templates.template_p or not self.copy_transpose(eqn):
             super().pull_back(eqn)
 
     def copy_transpose(self, eqn: JaxprEqn) -> bool:
@@ -59,7 +54,9 @@ class BackwardPass(stage4.BackwardPass):
             else:
                 known.append(ct)
                 key.append(ct.aval if isinstance(ct, Tracer) else typeof(ct))
-        back: Transposed | None = eqn.params["template"].once(tuple(key), transposed_template)
+        back: templates.Transposed | None = eqn.params["template"].once(
+            tuple(key), templates.transposed_template
+        )
         if back is None:
             return False
         for place, ct in enumerate(self.apply(back.template, known, eqn.source)):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
+import minijax_stage2 as stage2
 import minijax_stage4 as stage4
 from minijax.errors.tracebacks import hiding_frames
 from minijax.primitives.declare import declare
@@ -15,7 +16,7 @@ from minijax.runtime.effects import Token, abstract_token, new_token, takes_toke
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.runtime.named_scope import named_scope
 from minijax.runtime.operation import operation
-from minijax_stage2 import Primitive, ShapedArray, Zero, bind, tree_map, typeof
+from minijax_stage2 import Primitive, ShapedArray, Zero, bind
 from minijax_stage2.arguments import require_function
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.tree import tree_flatten, tree_unflatten
@@ -137,7 +138,7 @@ def _type_after_all(*avals: ShapedArray) -> list[ShapedArray]:
 
 
 def _after_all_impl(*tokens: Any) -> list[Token]:
-    _type_after_all(*map(typeof, tokens))
+    _type_after_all(*map(stage2.typeof, tokens))
     for token in tokens:
         token.block_until_ready()
     return [new_token()]
@@ -189,7 +190,7 @@ def stop_gradient(x: Tree) -> Tree:
     >>> f(3.0), minijax.grad(f)(3.0)
     (Array(9., dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True))
     """
-    return tree_map(stage4.stop_gradient, x)
+    return stage2.tree_map(stage4.stop_gradient, x)
 
 
 # Derivatives and types, kept from transformations: functions about tracing, not about numbers.

@@ -17,36 +17,13 @@ from minijax.lax.gathering import GatherDimensionNumbers, gather
 from minijax.lax.reductions import argmax, reduce_max, reduce_min, reduce_sum
 from minijax.lax.shapes import broadcast_in_dim, expand_dims, iota
 from minijax.lax.slicing import concatenate, slice
+from minijax.primitives import axes as mesh_axes
 from minijax.primitives import loops
-from minijax.primitives.axes import (
-    MeshAxis,
-    axis_data,
-    axis_of,
-    axis_of_index,
-    linear_in_first,
-    mesh_axes_of,
-    pvary,
-    pvary_p,
-    require_hashable,
-    varying_rules,
-    vma_of,
-)
-from minijax.runtime.array import Array, ArrayLike, array, to_array, tree_to_arrays
+from minijax.runtime import array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.number_types import as_weak_as
 from minijax.shardings.mesh import require_allowed
-from minijax_stage2 import (
-    Primitive,
-    ShapedArray,
-    bind1,
-    full_like,
-    jvp_rules,
-    moveaxis,
-    reshape,
-    tree_map,
-    typeof,
-    vmap_rules,
-)
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
@@ -65,12 +42,12 @@ Avals = Sequence[ShapedArray]
 _CHANNEL = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
 
 
-def _index_axes(indices: Sequence[Value]) -> list[MeshAxis]:
-    found = [axis_of_index(index.aval) for index in indices]
+def _index_axes(indices: Sequence[Value]) -> list[mesh_axes.MeshAxis]:
+    found = [mesh_axes.axis_of_index(index.aval) for index in indices]
     return [axis for axis in found if axis is not None]
 
 
-def _device_groups(axes: Sequence[MeshAxis]) -> np.ndarray[Any, Any]:
+def _device_groups(axes: Sequence[mesh_axes.MeshAxis]) -> np.ndarray[Any, Any]:
     """The numbers of devices that differ only in their indices along `axes`, in rows."""
     mesh = axes[0].mesh
     positions = [mesh.axis_names.index(axis.name) for axis in axes]
@@ -80,7 +57,7 @@ def _device_groups(axes: Sequence[MeshAxis]) -> np.ndarray[Any, Any]:
     return np.moveaxis(numbers, positions, last).reshape(-1, size)
 
 
-def _groups(axes: Sequence[MeshAxis], groups: Groups) -> str:
+def _groups(axes: Sequence[mesh_axes.MeshAxis], groups: Groups) -> str:
     """The groups of devices that communicate, as MLIR has them."""
     rows = _device_groups(axes)
     if groups is not None:
@@ -265,7 +242,7 @@ def collective(
     ) -> tuple[list[Any], list[BatchDim]]:
         (x, *indices), (dim, *index_dims) = values, dims
         others = [i for i, index_dim in zip(indices, index_dims, strict=True) if index_dim is None]
-        manual = axis_data(axis).manual
+        manual = mesh_axes.axis_data(axis).manual
         if dim is not None:
             _require_same_example(name, others, manual)
         for _ in range(len(indices) - len(others)):
@@ -278,15 +255,17 @@ def collective(
         return [x], [dim]
 
     abstract_eval_rules[primitive] = collective_type
-    vmap_rules[primitive] = collective_vmap
+    stage2.vmap_rules[primitive] = collective_vmap
     lowering_rules[primitive] = lower
     return primitive
 
 
-def _require_same_example(name: str, indices: Sequence[Any], axes: Sequence[MeshAxis]) -> None:
+def _require_same_example(
+    name: str, indices: Sequence[Any], axes: Sequence[mesh_axes.MeshAxis]
+) -> None:
     """Raise an error if the devices of a collective have different examples of a batch."""
     divides = {axis.name for axis in axes if axis.checked}
-    for axis in map(axis_of_index, map(typeof, indices)):
+    for axis in map(mesh_axes.axis_of_index, map(typeof, indices)):
         if axis is not None and axis.name in divides:
             raise ValueError(
                 f"{name}: it combines values along {axis.name!r}, and vmap with this as its "
@@ -295,7 +274,7 @@ def _require_same_example(name: str, indices: Sequence[Any], axes: Sequence[Mesh
             )
 
 
-def _rest_of_examples(name: str, reduces: bool, axes: Sequence[MeshAxis]) -> list[Any]:
+def _rest_of_examples(name: str, reduces: bool, axes: Sequence[mesh_axes.MeshAxis]) -> list[Any]:
     """The indices of the devices that the examples of a batch are sharded over."""
     if axes and not reduces:
         raise NotImplementedError(
@@ -316,7 +295,7 @@ def define_linear(primitive: Primitive, transpose: Callable[..., Any]) -> None:
     def collective_transpose(cts: Sequence[Any], x: Any, *indices: Any, **params: Any) -> list[Any]:
         return [transpose(cts[0], *indices, **params), *[None] * len(indices)]
 
-    jvp_rules[primitive] = linear_in_first(primitive)
+    stage2.jvp_rules[primitive] = mesh_axes.linear_in_first(primitive)
     transpose_rules[primitive] = collective_transpose
 
 
@@ -348,11 +327,11 @@ def _psum_transpose(ct: Any, *indices: Any, **params: Any) -> Any:
     """
     if params:  # each group has its own sum, so the sums vary
         return bind1(psum_p, ct, *indices, **params)
-    checked = [index for index in indices if vma_of(typeof(index))]
-    others = [index for index in indices if not vma_of(typeof(index))]
+    checked = [index for index in indices if mesh_axes.vma_of(typeof(index))]
+    others = [index for index in indices if not mesh_axes.vma_of(typeof(index))]
     if others:
         ct = bind1(psum_p, ct, *others)
-    return bind1(pvary_p, ct, *checked) if checked else ct
+    return bind1(mesh_axes.pvary_p, ct, *checked) if checked else ct
 
 
 define_linear(psum_p, _psum_transpose)
@@ -360,12 +339,12 @@ define_linear(psum_p, _psum_transpose)
 
 def _axes_left(in_avals: Sequence[ShapedArray], params: dict[str, Any]) -> frozenset[Hashable]:
     """The axes along which the result of a reduction varies: it is the same within a group."""
-    x, *indices = map(vma_of, in_avals)
+    x, *indices = map(mesh_axes.vma_of, in_avals)
     return x.union(*indices) if params else x.difference(*indices)
 
 
 for reduction_p in (psum_p, pmax_p, pmin_p):
-    varying_rules[reduction_p] = _axes_left
+    mesh_axes.varying_rules[reduction_p] = _axes_left
 
 
 def cast_cotangent(ct: Any, aval: ShapedArray) -> Any:
@@ -373,9 +352,12 @@ def cast_cotangent(ct: Any, aval: ShapedArray) -> Any:
 
     The cotangent of a value that is the same on all devices is summed over them.
     """
-    missing = mesh_axes_of(vma_of(aval) - vma_of(typeof(ct)))
-    ct = pvary(ct, missing)
-    indices = [axis.index() for axis in mesh_axes_of(vma_of(typeof(ct)) - vma_of(aval))]
+    missing = mesh_axes.mesh_axes_of(mesh_axes.vma_of(aval) - mesh_axes.vma_of(typeof(ct)))
+    ct = mesh_axes.pvary(ct, missing)
+    indices = [
+        axis.index()
+        for axis in mesh_axes.mesh_axes_of(mesh_axes.vma_of(typeof(ct)) - mesh_axes.vma_of(aval))
+    ]
     return bind1(psum_p, ct, *indices) if indices else ct
 
 
@@ -383,7 +365,7 @@ def names_of(axis_name: Axis) -> tuple[Hashable, ...]:
     """One name or several as a tuple of distinct ones."""
     names = tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
     for name in names:
-        require_hashable(name)
+        mesh_axes.require_hashable(name)
     if len(set(names)) < len(names):
         raise ValueError(f"axis_name: expected distinct names, found {names}")
     return names
@@ -401,10 +383,10 @@ def _axes_and_groups(
         ValueError: the groups do not cover the axis, or differ in size outside of a reduction.
     """
     require_allowed(caller, names_of(axis_name))
-    axes = list(map(axis_of, names_of(axis_name)))
+    axes = list(map(mesh_axes.axis_of, names_of(axis_name)))
     if groups is None:
         return axes, {}
-    if len(axes) != 1 or axis_of_index(typeof(axes[0][0])) is None:
+    if len(axes) != 1 or mesh_axes.axis_of_index(typeof(axes[0][0])) is None:
         raise NotImplementedError(
             f"{caller}: axis_index_groups must be None under vmap, and for several axes, as in "
             "JAX; to combine within groups, map twice and name the axes"
@@ -424,8 +406,10 @@ def _reduce_over(caller: str, primitive: Primitive, x: Any, axis_name: Axis, gro
     axes, params = _axes_and_groups(caller, axis_name, groups, reduces=True)
     indices = [index for index, _ in axes]
     if not indices:
-        return tree_to_arrays(x)
-    return tree_map(lambda leaf: bind1(primitive, leaf, *indices, **params), tree_to_arrays(x))
+        return array.tree_to_arrays(x)
+    return stage2.tree_map(
+        lambda leaf: bind1(primitive, leaf, *indices, **params), array.tree_to_arrays(x)
+    )
 
 
 @evaluated_by_library
@@ -451,9 +435,9 @@ def psum(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
         axes, params = _axes_and_groups("psum", axis_name, axis_index_groups, reduces=True)
         if len({*map(len, params.get("groups", ()))}) <= 1:
             return x * math.prod([size for _, size in axes])
-    as_numbers = tree_map(
+    as_numbers = stage2.tree_map(
         lambda leaf: leaf.astype(np.int32) if typeof(leaf).dtype == np.bool_ else leaf,
-        tree_to_arrays(x),
+        array.tree_to_arrays(x),
     )
     return _reduce_over("psum", psum_p, as_numbers, axis_name, axis_index_groups)
 
@@ -474,7 +458,7 @@ def pmean(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
     """
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     size = psum(1, axis_name, axis_index_groups=axis_index_groups)
-    return tree_map(lambda leaf: div(*stage2.promote(leaf, size)), total)
+    return stage2.tree_map(lambda leaf: div(*stage2.promote(leaf, size)), total)
 
 
 @evaluated_by_library
@@ -560,14 +544,14 @@ def pbroadcast(x: Any, axis_name: Axis, source: int) -> Any:
     def broadcast_leaf(leaf: Any) -> Any:
         dtype = typeof(leaf).dtype
         numbers = convert_element_type(leaf, np.uint8) if dtype == np.bool_ else leaf
-        total = psum(select(is_source, numbers, full_like(numbers, 0)), axis_name)
+        total = psum(select(is_source, numbers, stage2.full_like(numbers, 0)), axis_name)
         return convert_element_type(total, dtype) if dtype == np.bool_ else total
 
-    return tree_map(broadcast_leaf, tree_to_arrays(x))
+    return stage2.tree_map(broadcast_leaf, array.tree_to_arrays(x))
 
 
 @evaluated_by_library
-def axis_index(axis_name: Axis) -> Array:
+def axis_index(axis_name: Axis) -> array.Array:
     """The index of the example along the axis; for several axes, along the axis that joins them.
 
     Returns:
@@ -581,9 +565,9 @@ def axis_index(axis_name: Axis) -> Array:
     """
     total: Any = None
     for name in names_of(axis_name):
-        index, size = axis_of(name)
+        index, size = mesh_axes.axis_of(name)
         total = index if total is None else total * np.int32(size) + index
-    return array(np.int32(0)) if total is None else total
+    return array.array(np.int32(0)) if total is None else total
 
 
 def axis_size(axis_name: Axis) -> int:
@@ -600,7 +584,7 @@ def axis_size(axis_name: Axis) -> int:
     """
     size = 1
     for name in names_of(axis_name):
-        size *= axis_of(name)[1]
+        size *= mesh_axes.axis_of(name)[1]
     return size
 
 
@@ -621,7 +605,7 @@ def _shift_axis(*names: str) -> Callable[[dict[str, Any], int], dict[str, Any]]:
 all_gather_p = collective(
     "all_gather",
     lambda x, *, axis, size, **groups: ShapedArray(_inserted(x.shape, axis, size), x.dtype),
-    lambda x, *, axis, size: (moveaxis(x, 0, axis), None),
+    lambda x, *, axis, size: (stage2.moveaxis(x, 0, axis), None),
     lower_all_gather,
     _shift_axis("axis"),
 )
@@ -642,11 +626,11 @@ define_linear(psum_scatter_p, lambda ct, index, **params: bind1(all_gather_p, ct
 all_gather_invariant_p = collective(
     "all_gather_invariant",
     lambda x, *, axis, size: ShapedArray(_inserted(x.shape, axis, size), x.dtype),
-    lambda x, *, axis, size: (moveaxis(x, 0, axis), None),
+    lambda x, *, axis, size: (stage2.moveaxis(x, 0, axis), None),
     lower_all_gather,
     _shift_axis("axis"),
 )
-varying_rules[all_gather_invariant_p] = lambda in_avals, params: _axes_left(in_avals, {})
+mesh_axes.varying_rules[all_gather_invariant_p] = lambda in_avals, params: _axes_left(in_avals, {})
 
 
 def _own_part(ct: Any, index: Any, *, axis: int, size: int) -> Any:
@@ -655,7 +639,7 @@ def _own_part(ct: Any, index: Any, *, axis: int, size: int) -> Any:
     starts[axis] = index
     shape = typeof(ct).shape
     part = dynamic_slice(ct, starts, (*shape[:axis], 1, *shape[axis + 1 :]))
-    return reshape(part, (*shape[:axis], *shape[axis + 1 :]))
+    return stage2.reshape(part, (*shape[:axis], *shape[axis + 1 :]))
 
 
 define_linear(all_gather_invariant_p, _own_part)
@@ -708,11 +692,11 @@ def all_gather(
         for (index, n), primitive in zip(reversed(axes), reversed(primitives), strict=True):
             leaf = bind1(primitive, leaf, index, axis=at, size=n, **groups)
             if size > 1:  # merge several named axes into one array axis
-                leaf = reshape(leaf, _inserted(shape, at, n * size))
+                leaf = stage2.reshape(leaf, _inserted(shape, at, n * size))
             size *= n
-        return reshape(leaf, _scaled_shape(shape, at, size)) if tiled else leaf
+        return stage2.reshape(leaf, _scaled_shape(shape, at, size)) if tiled else leaf
 
-    return tree_map(gather, tree_to_arrays(x))
+    return stage2.tree_map(gather, array.tree_to_arrays(x))
 
 
 def _gathering(to: str, index: Any, groups: dict[str, Any]) -> Primitive:
@@ -724,7 +708,7 @@ def _gathering(to: str, index: Any, groups: dict[str, Any]) -> Primitive:
             f"all_gather: axis_index_groups must be None with to={to!r}, as in JAX: what devices "
             "gather within groups varies from group to group"
         )
-    if not vma_of(typeof(index)):
+    if not mesh_axes.vma_of(typeof(index)):
         return all_gather_p
     if to == "reduced":
         raise NotImplementedError(
@@ -770,12 +754,12 @@ def psum_scatter(
         at = canonical_axis("psum_scatter: scatter_dimension", scatter_dimension, len(shape))
         _require_divisible("psum_scatter", shape, at, math.prod(sizes), tiled)
         rest = (shape[at] // math.prod(sizes),) if tiled else ()
-        leaf = reshape(leaf, (*shape[:at], *sizes, *rest, *shape[at + 1 :]))
+        leaf = stage2.reshape(leaf, (*shape[:at], *sizes, *rest, *shape[at + 1 :]))
         for index, size in axes:
             leaf = bind1(psum_scatter_p, leaf, index, axis=at, size=size, **groups)
         return leaf
 
-    return tree_map(scatter, tree_to_arrays(x))
+    return stage2.tree_map(scatter, array.tree_to_arrays(x))
 
 
 def _require_divisible(
@@ -795,7 +779,10 @@ all_to_all_p = collective(
         _inserted((*x.shape[:split], *x.shape[split + 1 :]), concat, size), x.dtype
     ),
     # The split axis becomes the batch axis; the batch axis remains as an axis of the result.
-    lambda x, *, split, concat, size: (moveaxis(moveaxis(x, split + 1, 0), 1, concat + 1), 0),
+    lambda x, *, split, concat, size: (
+        stage2.moveaxis(stage2.moveaxis(x, split + 1, 0), 1, concat + 1),
+        0,
+    ),
     lower_all_to_all,
     _shift_axis("split", "concat"),
 )
@@ -852,11 +839,11 @@ def all_to_all(
             return _all_to_all_axes(leaf, axes, split, concat, groups)
         part = (*shape[:split], shape[split] // size, *shape[split + 1 :])
         leaf = _all_to_all_axes(
-            reshape(leaf, _inserted(part, split, size)), axes, split, concat, groups
+            stage2.reshape(leaf, _inserted(part, split, size)), axes, split, concat, groups
         )
-        return reshape(leaf, _scaled_shape(part, concat, size))
+        return stage2.reshape(leaf, _scaled_shape(part, concat, size))
 
-    return tree_map(transpose_leaf, tree_to_arrays(x))
+    return stage2.tree_map(transpose_leaf, array.tree_to_arrays(x))
 
 
 def _all_to_all_axes(
@@ -869,12 +856,12 @@ def _all_to_all_axes(
     if len(axes) == 1:
         ((index, size),) = axes
         return bind1(all_to_all_p, x, index, split=split, concat=concat, size=size, **groups)
-    x = moveaxis(x, split, 0)
+    x = stage2.moveaxis(x, split, 0)
     count, *rest = typeof(x).shape
-    x = reshape(x, (*[size for _, size in axes], *rest))
+    x = stage2.reshape(x, (*[size for _, size in axes], *rest))
     for i, (index, size) in enumerate(axes):
         x = bind1(all_to_all_p, x, index, split=i, concat=i, size=size)
-    return moveaxis(reshape(x, (count, *rest)), 0, concat)
+    return stage2.moveaxis(stage2.reshape(x, (count, *rest)), 0, concat)
 
 
 @hiding_frames
@@ -912,7 +899,7 @@ def _permute(x: Any, *, perm: tuple[tuple[int, int], ...]) -> tuple[Any, BatchDi
             end += 1
         at = begin if first is None else first
         part = slice(x, (at, *[0] * len(rest)), (at + end - begin, *rest))
-        parts.append(full_like(part, 0) if first is None else part)
+        parts.append(stage2.full_like(part, 0) if first is None else part)
         begin = end
     return concatenate(parts, 0), 0
 
@@ -948,9 +935,9 @@ def ppermute(x: Any, axis_name: Axis, perm: Sequence[tuple[int, int]]) -> Any:
     Array([ 0, 10, 20], dtype=int32)
     """
     require_allowed("ppermute", names_of(axis_name))
-    axes = list(map(axis_of, names_of(axis_name)))
+    axes = list(map(mesh_axes.axis_of, names_of(axis_name)))
     indices, size = [index for index, _ in axes], math.prod([size for _, size in axes])
-    if len(axes) != 1 and None in [axis_of_index(typeof(index)) for index in indices]:
+    if len(axes) != 1 and None in [mesh_axes.axis_of_index(typeof(index)) for index in indices]:
         raise NotImplementedError(
             f"ppermute: axis_name must be one name under vmap, found {shown(axis_name)}; several "
             "are for axes of a mesh"
@@ -962,8 +949,10 @@ def ppermute(x: Any, axis_name: Axis, perm: Sequence[tuple[int, int]]) -> Any:
                 f"ppermute: {role} must be distinct indices below {size}, found {numbers}"
             )
     if not indices:
-        return tree_to_arrays(x)
-    return tree_map(lambda leaf: bind1(ppermute_p, leaf, *indices, perm=pairs), tree_to_arrays(x))
+        return array.tree_to_arrays(x)
+    return stage2.tree_map(
+        lambda leaf: bind1(ppermute_p, leaf, *indices, perm=pairs), array.tree_to_arrays(x)
+    )
 
 
 @hiding_frames
@@ -995,16 +984,16 @@ def pshuffle(x: Any, axis_name: Axis, perm: Sequence[int]) -> Any:
 @hiding_frames
 @evaluated_by_library
 def ragged_all_to_all(
-    operand: ArrayLike,
-    output: ArrayLike,
-    input_offsets: ArrayLike,
-    send_sizes: ArrayLike,
-    output_offsets: ArrayLike,
-    recv_sizes: ArrayLike,
+    operand: array.ArrayLike,
+    output: array.ArrayLike,
+    input_offsets: array.ArrayLike,
+    send_sizes: array.ArrayLike,
+    output_offsets: array.ArrayLike,
+    recv_sizes: array.ArrayLike,
     *,
     axis_name: Axis,
     axis_index_groups: Any = None,
-) -> Array:
+) -> array.Array:
     """Each example sends slices of rows to every example, and receives some from each.
 
     With n slices and s examples, the first n / s slices go to the first example, and so on. The
@@ -1039,14 +1028,14 @@ def ragged_all_to_all(
      [2 3 5 6]]
     """
     caller = "ragged_all_to_all"
-    rows_sent, unchanged = to_array(operand), to_array(output)
+    rows_sent, unchanged = array.to_array(operand), array.to_array(output)
     x, out = typeof(rows_sent), typeof(unchanged)
     if x.dtype != out.dtype or not x.ndim or x.ndim != out.ndim or x.shape[1:] != out.shape[1:]:
         raise TypeError(
             f"{caller}: operand and output must have one dtype and rows of one shape, found {x} "
             f"and {out}"
         )
-    slices = [to_array(v) for v in (input_offsets, send_sizes, output_offsets, recv_sizes)]
+    slices = [array.to_array(v) for v in (input_offsets, send_sizes, output_offsets, recv_sizes)]
     types = [typeof(v) for v in slices]
     if len({t.shape for t in types}) > 1 or any(
         t.ndim != 1 or t.dtype.kind not in "iu" for t in types

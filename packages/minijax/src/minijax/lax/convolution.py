@@ -8,12 +8,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax.dtypes import DTypeLike
 from minijax.errors.tracebacks import hiding_frames
+from minijax.lax import shapes
 from minijax.lax.conversion import convert_element_type
 from minijax.lax.precision import PrecisionLike
 from minijax.lax.products import dot_general, options, width
-from minijax.lax.shapes import broadcast_in_dim, full, reshape, rev, sizes_of, steps_of
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import agreed, require_whole
 from minijax.runtime.array import Array, ArrayLike
@@ -22,7 +23,7 @@ from minijax.runtime.operation import operation
 from minijax.settings.names import counted
 from minijax.settings.number_types import result_type
 from minijax.shardings.types import Axes, Spec, sharded_type, spec_of
-from minijax_stage2 import Primitive, ShapedArray, bind1, transpose, typeof
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import cast
@@ -503,7 +504,7 @@ def _convolution_transpose_lhs(ct: Any, lhs: UndefPrimal, rhs: Any, **params: An
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     groups = max(params["feature_group_count"], params["batch_group_count"])
     by_examples = params["batch_group_count"] > 1
-    kernel = _move_groups(rev(rhs, rhs_spec[2:]), rhs_spec[0], rhs_spec[1], groups)
+    kernel = _move_groups(shapes.rev(rhs, rhs_spec[2:]), rhs_spec[0], rhs_spec[1], groups)
     sizes = _spatial_sizes(lhs.aval, typeof(rhs), typeof(ct), params)
     out = _convolve(
         ct,
@@ -620,7 +621,7 @@ def _empty_convolution_vmap(
         for x, dim in zip(values, dims, strict=True)
     ]
     (out,) = _convolution_type(*avals, **params)
-    return [full((0, *out.shape), 0, out.dtype)], [0]
+    return [shapes.full((0, *out.shape), 0, out.dtype)], [0]
 
 
 def _fold(x: Any, dim: Any, axis: int, groups: int) -> Any:
@@ -629,10 +630,10 @@ def _fold(x: Any, dim: Any, axis: int, groups: int) -> Any:
     count = typeof(x).shape[dim]
     rest = [n for n in range(len(shape) + 1) if n != dim]
     split = [*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :]]
-    x = reshape(transpose(x, [dim, *rest]), [count, *split])
+    x = shapes.reshape(stage2.transpose(x, [dim, *rest]), [count, *split])
     order = [*range(1, axis + 2), 0, *range(axis + 2, len(split) + 1)]
     shape[axis] *= count
-    return reshape(transpose(x, order), shape)
+    return shapes.reshape(stage2.transpose(x, order), shape)
 
 
 def _unfold(x: Any, axis: int, groups: int, count: int) -> tuple[Any, int]:
@@ -641,7 +642,7 @@ def _unfold(x: Any, axis: int, groups: int, count: int) -> tuple[Any, int]:
     shape[axis] //= count
     split = [*shape[:axis], groups, count, shape[axis] // groups, *shape[axis + 1 :]]
     order = [axis + 1, *(n for n in range(len(split)) if n != axis + 1)]
-    return reshape(transpose(reshape(x, split), order), [count, *shape]), 0
+    return shapes.reshape(stage2.transpose(shapes.reshape(x, split), order), [count, *shape]), 0
 
 
 declare(
@@ -806,7 +807,7 @@ def conv_transpose(
     else:
         pads = list(padding)
     if transpose_kernel:
-        rhs = rev(rhs, numbers.rhs_spec[2:])
+        rhs = shapes.rev(rhs, numbers.rhs_spec[2:])
         out_features, in_features, *spatial = numbers.rhs_spec
         numbers = numbers._replace(rhs_spec=(in_features, out_features, *spatial))
     return conv_general_dilated(
@@ -875,22 +876,24 @@ def conv_general_dilated_patches(
             [1., 2., 3.],
             [2., 3., 4.]]], dtype=float32)
     """
-    filter_shape = sizes_of("conv_general_dilated_patches", filter_shape)
+    filter_shape = shapes.sizes_of("conv_general_dilated_patches", filter_shape)
     ndim = len(filter_shape) + 2
     if ndim != typeof(lhs).ndim:
         raise ValueError(
             "conv_general_dilated_patches: filter_shape must be one size for each of "
             f"{typeof(lhs).ndim - 2} spatial axes, found {filter_shape}"
         )
-    steps_of("conv_general_dilated_patches: the elements of a filter", math.prod(filter_shape))
+    shapes.steps_of(
+        "conv_general_dilated_patches: the elements of a filter", math.prod(filter_shape)
+    )
     numbers = conv_dimension_numbers(typeof(lhs).shape, (1,) * ndim, dimension_numbers)
     features, count = typeof(lhs).shape[numbers.lhs_spec[1]], math.prod(filter_shape)
     dtype = typeof(lhs).dtype
     # One-hot kernels: each picks one element of the window, for all input features.
     pick = convert_element_type(np.eye(count, dtype=np.bool_), dtype)
-    pick = broadcast_in_dim(pick, (features, count, count), (1, 2))
-    kernel = reshape(pick, (features * count, 1, *filter_shape))
-    kernel = transpose(kernel, [numbers.rhs_spec.index(axis) for axis in range(ndim)])
+    pick = shapes.broadcast_in_dim(pick, (features, count, count), (1, 2))
+    kernel = shapes.reshape(pick, (features * count, 1, *filter_shape))
+    kernel = stage2.transpose(kernel, [numbers.rhs_spec.index(axis) for axis in range(ndim)])
     return conv_general_dilated(
         lhs,
         kernel,
@@ -949,4 +952,4 @@ def conv_general_dilated_local(
     )
     # The axes of the product are the spatial axes, the batch axis, the feature axis.
     found = [*out_spec[2:], out_spec[0], out_spec[1]]
-    return transpose(out, [found.index(axis) for axis in range(len(found))])
+    return stage2.transpose(out, [found.index(axis) for axis in range(len(found))])

@@ -8,19 +8,13 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
+from minijax.lax import shapes
 from minijax.lax.control_flow.scan import scan
 from minijax.lax.elementwise import add, bitwise_or, mul, select
 from minijax.lax.elementwise import max as maximum
 from minijax.lax.elementwise import min as minimum
 from minijax.lax.reductions import largest, smallest
-from minijax.lax.shapes import (
-    broadcast_to,
-    broadcasted_iota,
-    filled_like,
-    full_like,
-    reshape,
-    transpose,
-)
 from minijax.lax.slicing import concatenate, pad, slice
 from minijax.lax.transcendental import exp, log1p
 from minijax.lax.windowed_reductions import lower_window
@@ -30,7 +24,7 @@ from minijax.primitives.sharding_rules import by_lines
 from minijax.runtime.array import Array, ArrayLike, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation, require_counted_from_0, require_kind
-from minijax_stage2 import Primitive, ShapedArray, bind1, tree_flatten, tree_unflatten, typeof
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.jvp import jvp_flat
@@ -67,7 +61,7 @@ def associative_scan(
     """
     if not callable(fn):
         raise TypeError(f"associative_scan: fn must be callable, found {shown(fn)}")
-    xs, tree = tree_flatten(tree_to_arrays(elems))
+    xs, tree = stage2.tree_flatten(tree_to_arrays(elems))
     if not xs:
         raise ValueError(f"associative_scan: elems has no arrays, found {shown(elems)}")
     if axis is None:
@@ -81,14 +75,16 @@ def associative_scan(
     def combine_leaves(x: list[Any], y: list[Any]) -> list[Any]:
         if reverse:
             x, y = y, x
-        leaves, out_tree = tree_flatten(fn(tree_unflatten(tree, x), tree_unflatten(tree, y)))
+        leaves, out_tree = stage2.tree_flatten(
+            fn(stage2.tree_unflatten(tree, x), stage2.tree_unflatten(tree, y))
+        )
         if out_tree != tree:
             raise TypeError(
                 f"associative_scan: fn must return the structure of elems, {tree}, found {out_tree}"
             )
         return leaves
 
-    return tree_unflatten(tree, scan_by_halves(combine_leaves, xs, axes, reverse))
+    return stage2.tree_unflatten(tree, scan_by_halves(combine_leaves, xs, axes, reverse))
 
 
 def scan_by_halves(combine: Combine, xs: Values, axes: Sequence[int], reverse: bool) -> list[Any]:
@@ -186,7 +182,7 @@ def _declare_cumulative(
         if not x.aval.size:
             return [x]
         scalar = ShapedArray((), x.aval.dtype)
-        jaxpr = stage_computation(name, combine, [scalar], tree_flatten(0)[1])
+        jaxpr = stage_computation(name, combine, [scalar], stage2.tree_flatten(0)[1])
         start = b.constant(neutral(scalar.dtype), scalar)
         ones = [1] * x.aval.ndim
         sizes, padding = list(ones), [(0, 0)] * x.aval.ndim
@@ -252,7 +248,7 @@ def _before(x: Any, first: Any, axis: int, reverse: bool) -> Any:
     """The previous element of each element; `first` for the first one."""
     shape = typeof(x).shape
     size = shape[axis]
-    alone = full_like(x, first, shape=(*shape[:axis], 1, *shape[axis + 1 :]))
+    alone = shapes.full_like(x, first, shape=(*shape[:axis], 1, *shape[axis + 1 :]))
     joined = concatenate([x, alone] if reverse else [alone, x], axis)
     return (
         stride_slice(joined, axis, 1, size + 1) if reverse else stride_slice(joined, axis, 0, size)
@@ -267,21 +263,23 @@ def _linear_recurrence(factors: Any, terms: Any, axis: int, reverse: bool) -> An
     """
     shape = typeof(terms).shape
     order = [axis, *(i for i in range(len(shape)) if i != axis)]
-    is_first = broadcasted_iota(np.int32, shape, axis) == (shape[axis] - 1 if reverse else 0)
-    factors = select(is_first, full_like(factors, 0), factors)  # a mask: infinity * 0 would be NaN
+    is_first = shapes.broadcasted_iota(np.int32, shape, axis) == (shape[axis] - 1 if reverse else 0)
+    factors = select(
+        is_first, shapes.full_like(factors, 0), factors
+    )  # a mask: infinity * 0 would be NaN
 
     def recurrence_step(y: Any, at: tuple[Any, Any]) -> tuple[Any, Any]:
         y = at[0] * y + at[1]
         return y, y
 
-    start = full_like(terms, 0, shape=[shape[i] for i in order[1:]])
+    start = shapes.full_like(terms, 0, shape=[shape[i] for i in order[1:]])
     ys = scan(
         recurrence_step,
         start,
-        (transpose(factors, order), transpose(terms, order)),
+        (shapes.transpose(factors, order), shapes.transpose(terms, order)),
         reverse=reverse,
     )[1]
-    return transpose(ys, sorted(range(len(order)), key=order.__getitem__))
+    return shapes.transpose(ys, sorted(range(len(order)), key=order.__getitem__))
 
 
 def _scan_in_blocks(
@@ -297,10 +295,12 @@ def _scan_in_blocks(
     length = math.isqrt(max(size - 1, 0)) + 1
     count = -(-size // length)
     missing = count * length - size
-    x = transpose(x, [axis, *(i for i in range(len(shape)) if i != axis)])
+    x = shapes.transpose(x, [axis, *(i for i in range(len(shape)) if i != axis)])
     ends = (missing, 0, 0) if reverse else (0, missing, 0)
-    x = pad(x, full_like(x, neutral, shape=()), [ends, *[(0, 0, 0)] * len(rest)])
-    blocks = transpose(reshape(x, [count, length, *rest]), [1, 0, *range(2, 2 + len(rest))])
+    x = pad(x, shapes.full_like(x, neutral, shape=()), [ends, *[(0, 0, 0)] * len(rest)])
+    blocks = shapes.transpose(
+        shapes.reshape(x, [count, length, *rest]), [1, 0, *range(2, 2 + len(rest))]
+    )
 
     def inside(carry: Any, x: Any) -> tuple[Any, Any]:
         carry = combine(carry, x)
@@ -309,14 +309,16 @@ def _scan_in_blocks(
     def before(carry: Any, x: Any) -> tuple[Any, Any]:
         return combine(carry, x), carry
 
-    start = full_like(x, neutral, shape=[count, *rest])
+    start = shapes.full_like(x, neutral, shape=[count, *rest])
     totals, blocks = scan(inside, start, blocks, reverse=reverse)
-    start = full_like(x, neutral, shape=rest)
+    start = shapes.full_like(x, neutral, shape=rest)
     earlier = scan(before, start, totals, reverse=reverse)[1]
-    blocks = combine(broadcast_to("scan", earlier, typeof(blocks).shape), blocks)
-    x = reshape(transpose(blocks, [1, 0, *range(2, 2 + len(rest))]), [count * length, *rest])
+    blocks = combine(shapes.broadcast_to("scan", earlier, typeof(blocks).shape), blocks)
+    x = shapes.reshape(
+        shapes.transpose(blocks, [1, 0, *range(2, 2 + len(rest))]), [count * length, *rest]
+    )
     x = stride_slice(x, 0, missing, count * length) if reverse else stride_slice(x, 0, 0, size)
-    return transpose(x, [*range(1, axis + 1), 0, *range(axis + 1, len(shape))])
+    return shapes.transpose(x, [*range(1, axis + 1), 0, *range(axis + 1, len(shape))])
 
 
 def _logaddexp(x: Any, y: Any) -> Any:
@@ -324,7 +326,7 @@ def _logaddexp(x: Any, y: Any) -> Any:
     larger, smaller = maximum(x, y), minimum(x, y)
     gap = larger - smaller
     is_number = gap == gap  # inf - inf is NaN
-    smooth = larger + log1p(exp(-select(is_number, gap, filled_like(gap, 0))))
+    smooth = larger + log1p(exp(-select(is_number, gap, shapes.filled_like(gap, 0))))
     return select(is_number, smooth, x + y)
 
 
@@ -332,7 +334,7 @@ def _shares(before: Any, out: Any, x: Any) -> tuple[Any, Any]:
     """The parts of the sum of exponentials: of the elements before, and of this one."""
 
     def share(y: Any) -> Any:  # infinite terms take all of an infinite sum
-        return exp(select(y == out, filled_like(out, 0), y - out))
+        return exp(select(y == out, shapes.filled_like(out, 0), y - out))
 
     return share(before), share(x)
 

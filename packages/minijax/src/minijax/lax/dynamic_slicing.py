@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import minijax_stage2 as stage2
+from minijax.lax import gathering
 from minijax.lax.conversion import convert_element_type
-from minijax.lax.gathering import (
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-    as_index,
-    gather_p,
-    index_dtype,
-    wrapped_index,
-)
 from minijax.lax.key_arrays import by_halves
 from minijax.lax.scattering import scatter_p
 from minijax.lax.shapes import expand_dims, full, full_like, squeeze
@@ -24,7 +17,7 @@ from minijax.primitives.sharding_rules import as_any, as_first
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation, require_dtypes_alike
 from minijax.settings.names import counted
-from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
+from minijax_stage2 import ShapedArray, Zero, bind1, typeof
 from minijax_stage2.functions import canonical_axis, ints, one_int
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import Shape
@@ -32,8 +25,8 @@ from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim, vmap_rules
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage4 import UndefPrimal
 
-dynamic_slice_p = Primitive("dynamic_slice")
-dynamic_update_slice_p = Primitive("dynamic_update_slice")
+dynamic_slice_p = stage2.Primitive("dynamic_slice")
+dynamic_update_slice_p = stage2.Primitive("dynamic_update_slice")
 
 Values = Sequence[Any]
 Batched = tuple[list[Any], list[BatchDim]]
@@ -62,12 +55,16 @@ def _start_indices(name: str, start_indices: Any, shape: Shape, wraps: Wraps) ->
             f"{name}: allow_negative_indices must be a bool, or one for each of "
             f"{counted(len(shape), 'axis')}, found {wraps}"
         )
-    wide = index_dtype(*given)
+    wide = gathering.index_dtype(*given)
     starts = [
-        wrapped_index(start if type(start) is int else as_index(start, wide), size) if w else start
+        gathering.wrapped_index(
+            start if type(start) is int else gathering.as_index(start, wide), size
+        )
+        if w
+        else start
         for start, size, w in zip(given, shape, each, strict=True)
     ]
-    return [as_index(start, wide) for start in starts]
+    return [gathering.as_index(start, wide) for start in starts]
 
 
 @operation(static=("slice_sizes", "allow_negative_indices"))
@@ -163,11 +160,11 @@ def _dynamic_slice_vmap(
         sizes = (axis.size, *slice_sizes)
         return [bind1(dynamic_slice_p, x, *_and_first(starts), slice_sizes=sizes)], [0]
     axes = tuple(range(len(slice_sizes)))
-    return vmap_rules[gather_p](
+    return vmap_rules[gathering.gather_p](
         axis,
         [x, _index_vectors(axis, starts, start_dims)],
         [x_dim, 0],
-        dimension_numbers=GatherDimensionNumbers(axes, (), axes),
+        dimension_numbers=gathering.GatherDimensionNumbers(axes, (), axes),
         slice_sizes=slice_sizes,
         fill_value=None,
         **_ONE_INDEX,
@@ -178,7 +175,7 @@ def _dynamic_slice_vmap(
 _ONE_INDEX = {
     "unique_indices": True,
     "indices_are_sorted": True,
-    "mode": GatherScatterMode.CLIP,
+    "mode": gathering.GatherScatterMode.CLIP,
 }
 
 
@@ -296,7 +293,7 @@ def _dynamic_update_slice_vmap(
         axis,
         [x, _index_vectors(axis, starts, start_dims), update],
         [x_dim, 0, update_dim],
-        dimension_numbers=ScatterDimensionNumbers(axes, (), axes),
+        dimension_numbers=gathering.ScatterDimensionNumbers(axes, (), axes),
         **_ONE_INDEX,
     )
 

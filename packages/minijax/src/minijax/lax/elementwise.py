@@ -13,14 +13,7 @@ import numpy as np
 import minijax_stage2 as stage2
 from minijax.dtypes import DTypeLike
 from minijax.lax.shapes import full_like
-from minijax.primitives.declare import (
-    Binary,
-    binary,
-    declare,
-    lower_by_primitives,
-    lower_by_types,
-    unary,
-)
+from minijax.primitives import declare
 from minijax.primitives.sharding_rules import by_elements
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import (
@@ -184,7 +177,7 @@ def _integer_pow_lower(
     return [emit("divide", b.constant(1, out), power) if y < 0 else power]
 
 
-declare(
+declare.declare(
     integer_pow_p,
     abstract_eval=_integer_pow_type,
     lower=_integer_pow_lower,
@@ -222,10 +215,10 @@ def _one_minus_square_type(x: ShapedArray) -> list[ShapedArray]:
     return [x]
 
 
-declare(
+declare.declare(
     one_minus_square_p,
     abstract_eval=_one_minus_square_type,
-    lower=lower_by_primitives(lambda x: (1 + x) * (1 - x)),
+    lower=declare.lower_by_primitives(lambda x: (1 + x) * (1 - x)),
     vmap=elementwise(one_minus_square_p),
     sharding=by_elements(one_minus_square_p),
     jvp=(lambda t, out, x: t * (-2 * x),),
@@ -436,28 +429,28 @@ def _complex_type(x: ShapedArray, y: ShapedArray) -> list[ShapedArray]:
     return [ShapedArray(part.shape, np.result_type(part.dtype, np.complex64), part.weak_type)]
 
 
-declare(
+declare.declare(
     real_p,
     abstract_eval=_complex_part_type(real_p),
-    lower=lower_by_types("real"),
+    lower=declare.lower_by_types("real"),
     vmap=elementwise(real_p),
     sharding=by_elements(real_p),
     jvp=(lambda t, out, x: real(t),),
     transpose=(lambda ct, x: complex(ct, full_like(ct, 0)),),
 )
-declare(
+declare.declare(
     imag_p,
     abstract_eval=_complex_part_type(imag_p),
-    lower=lower_by_types("imag"),
+    lower=declare.lower_by_types("imag"),
     vmap=elementwise(imag_p),
     sharding=by_elements(imag_p),
     jvp=(lambda t, out, x: imag(t),),
     transpose=(lambda ct, x: complex(full_like(ct, 0), -ct),),
 )
-declare(
+declare.declare(
     complex_p,
     abstract_eval=_complex_type,
-    lower=lower_by_types("complex"),
+    lower=declare.lower_by_types("complex"),
     vmap=elementwise(complex_p),
     sharding=by_elements(complex_p),
     jvp=(
@@ -479,7 +472,7 @@ def _share(x: Any, other: Any, chosen: Any) -> Any:
 
 
 # --8<-- [start:binary]
-larger = binary(
+larger = declare.binary(
     "max",
     "The larger of `x` and `y`; not a number where one of them is not.",
     hlo="maximum",
@@ -489,7 +482,7 @@ larger = binary(
         lambda t, out, x, y: t * _share(y, x, out),
     ),
 )
-smaller = binary(
+smaller = declare.binary(
     "min",
     "The smaller of `x` and `y`; not a number where one of them is not.",
     hlo="minimum",
@@ -526,7 +519,7 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
     return _choose_extreme(smaller, True, x, y)
 
 
-def _choose_extreme(choose_real: Binary, wants_smaller: bool, x: Any, y: Any) -> Any:
+def _choose_extreme(choose_real: declare.Binary, wants_smaller: bool, x: Any, y: Any) -> Any:
     if "c" not in (typeof(x).dtype.kind, typeof(y).dtype.kind):
         return choose_real(x, y)
     x, y = stage2.promote(x, y)
@@ -584,10 +577,10 @@ def _clamped(min: Any, x: Any, max: Any) -> Any:
     return where(real(bounded) <= real(max), bounded, max)
 
 
-declare(
+declare.declare(
     clamp_p,
     abstract_eval=_clamp_type,
-    lower=lower_by_primitives(_clamped),
+    lower=declare.lower_by_primitives(_clamped),
     vmap=elementwise(clamp_p),
     sharding=by_elements(clamp_p),
     jvp=(
@@ -601,7 +594,7 @@ declare(
 # Functions of the bits of numbers.
 
 
-bitwise_and = binary(
+bitwise_and = declare.binary(
     "and",
     """`x & y`, bit by bit.
 
@@ -611,7 +604,7 @@ bitwise_and = binary(
     hlo="and",
     kinds="biu",
 )
-bitwise_or = binary(
+bitwise_or = declare.binary(
     "or",
     """`x | y`, bit by bit.
 
@@ -621,7 +614,7 @@ bitwise_or = binary(
     hlo="or",
     kinds="biu",
 )
-bitwise_xor = binary(
+bitwise_xor = declare.binary(
     "xor",
     """`x ^ y`, bit by bit.
 
@@ -631,7 +624,7 @@ bitwise_xor = binary(
     hlo="xor",
     kinds="biu",
 )
-bitwise_not = unary(
+bitwise_not = declare.unary(
     "not",
     """`~x`, bit by bit.
 
@@ -642,7 +635,7 @@ bitwise_not = unary(
     kinds="biu",
 )
 
-shift_left = binary(
+shift_left = declare.binary(
     "shift_left",
     """The bits of `x` moved up by `y` places.
 
@@ -652,7 +645,7 @@ shift_left = binary(
     hlo="shift_left",
     kinds="iu",
 )
-shift_right_arithmetic = binary(
+shift_right_arithmetic = declare.binary(
     "shift_right_arithmetic",
     """The bits of `x` moved down by `y` places; those that come in are copies of the highest.
 
@@ -662,7 +655,7 @@ shift_right_arithmetic = binary(
     hlo="shift_right_arithmetic",
     kinds="iu",
 )
-shift_right_logical = binary(
+shift_right_logical = declare.binary(
     "shift_right_logical",
     """The bits of `x` moved down by `y` places; those that come in are 0.
 
@@ -672,7 +665,7 @@ shift_right_logical = binary(
     hlo="shift_right_logical",
     kinds="iu",
 )
-population_count = unary(
+population_count = declare.unary(
     "population_count",
     """The number of bits of `x` that are set.
 
@@ -682,7 +675,7 @@ population_count = unary(
     hlo="popcnt",
     kinds="iu",
 )
-clz = unary(
+clz = declare.unary(
     "clz", """The number of zero bits of `x` before the highest that is set.
 
     >>> lax.clz(jnp.array([1, 2, 255], jnp.uint8))
@@ -712,14 +705,14 @@ def _mulhi(x: Any, y: Any) -> Any:
     return high * other_high + carries
 
 
-mulhi = binary(
+mulhi = declare.binary(
     "mulhi",
     """The upper half of the digits of `x * y`: for integers of `n` bits the product over `2**n`.
 
     >>> lax.mulhi(jnp.int32([2**30, -(2**30)]), jnp.int32([12, 12]))
     Array([ 3, -3], dtype=int32)
     """,
-    hlo=lower_by_primitives(_mulhi),
+    hlo=declare.lower_by_primitives(_mulhi),
     kinds="iu",
 )
 
@@ -738,11 +731,11 @@ def _abs_tangent(t: Any, out: Any, x: Any) -> Any:
 
 
 def _abs_lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
-    plain = lower_by_types("abs")(b, out_avals, x)
+    plain = declare.lower_by_types("abs")(b, out_avals, x)
     return plain if x.aval.dtype.kind != "c" else _infinite(b, out_avals, x, *plain)
 
 
-@lower_by_primitives
+@declare.lower_by_primitives
 def _infinite(z: Any, size: Any) -> Any:
     """The size of a complex number: infinite if a part is, whatever the other one is."""
     parts = real(z), imag(z)
@@ -750,7 +743,7 @@ def _infinite(z: Any, size: Any) -> Any:
     return where(of_real | of_imag, math.inf, size)
 
 
-abs = unary(
+abs = declare.unary(
     "abs",
     """The absolute value of `x`; its derivative at a real 0 is 1, at a complex 0 it is 0.
 
@@ -782,7 +775,7 @@ def _sign_tangent(t: Any, out: Any, x: Any) -> Any:
     return out * complex(full_like(turn, 0), turn)
 
 
-sign = unary(
+sign = declare.unary(
     "sign",
     """The sign of a real `x`, -1, 0 or 1; for a complex one `x / abs(x)`, or 0.
 
@@ -844,7 +837,7 @@ def _round_lower(
     return b.emit(f"stablehlo.{operation} {x.name} : {mlir_type(out)}", out)
 
 
-declare(
+declare.declare(
     round_p,
     abstract_eval=_round_type,
     lower=_round_lower,
@@ -903,7 +896,7 @@ def _reduce_precision_lower(
     return b.emit(f"stablehlo.reduce_precision {x.name}, {layout} : {mlir_type(out)}", out)
 
 
-declare(
+declare.declare(
     reduce_precision_p,
     abstract_eval=_reduce_precision_type,
     lower=_reduce_precision_lower,
@@ -913,7 +906,7 @@ declare(
     transpose=(lambda ct, x, **layout: reduce_precision(ct, **layout),),
 )
 
-is_finite = unary(
+is_finite = declare.unary(
     "is_finite",
     """Test if a real `x` is neither infinite nor NaN, element by element.
 
@@ -924,7 +917,7 @@ is_finite = unary(
     kinds="f",
     result=lambda dtype: np.dtype(np.bool_),
 )
-_next = binary(
+_next = declare.binary(
     "nextafter",
     "",
     hlo="chlo.next_after",
@@ -943,7 +936,7 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     return _next(x1, x2)
 
 
-floor = unary(
+floor = declare.unary(
     "floor",
     """The largest whole number up to `x`.
 
@@ -953,7 +946,7 @@ floor = unary(
     hlo="floor",
     kinds="f",
 )
-ceil = unary(
+ceil = declare.unary(
     "ceil",
     """The smallest whole number from `x` on.
 
@@ -964,7 +957,7 @@ ceil = unary(
     kinds="f",
 )
 
-rem = binary(
+rem = declare.binary(
     "rem",
     """The remainder of `x / y` rounded towards zero; it has the sign of `x`.
 

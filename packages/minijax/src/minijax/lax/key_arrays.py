@@ -5,21 +5,15 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
+import minijax_stage3 as stage3
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import by_batch, require_whole
 from minijax.runtime.lowering import own_lowering_rules
 from minijax.settings.number_types import Implementation, implementation_of, is_key_type
 from minijax.shardings.types import Spec, spec_of
 from minijax_stage2 import Primitive, ShapedArray, bind1
-from minijax_stage2.primitives import broadcast_in_dim_p, eq_p, ne_p, reshape_p, transpose_p
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
-from minijax_stage3.lowering import (
-    FunctionBuilder,
-    Value,
-    lowering_rules,
-    mlir_type,
-    signature,
-)
 
 Avals = Sequence[ShapedArray]
 UINT32, FLOAT64 = np.dtype(np.uint32), np.dtype(np.float64)
@@ -52,42 +46,62 @@ def _unwrap_type(keys: ShapedArray) -> Avals:
     return [ShapedArray((*keys.shape, *implementation_of(keys.dtype).key_shape), UINT32)]
 
 
-def _convert_text(b: FunctionBuilder, operation: str, x: Value, out: ShapedArray) -> Value:
-    return b.emit(f"stablehlo.{operation} {x.name} : {signature([x], [out])}", out)[0]
+def _convert_text(
+    b: stage3.lowering.FunctionBuilder, operation: str, x: stage3.lowering.Value, out: ShapedArray
+) -> stage3.lowering.Value:
+    return b.emit(f"stablehlo.{operation} {x.name} : {stage3.lowering.signature([x], [out])}", out)[
+        0
+    ]
 
 
-def _reshaped(b: FunctionBuilder, x: Value, shape: tuple[int, ...]) -> Value:
+def _reshaped(
+    b: stage3.lowering.FunctionBuilder, x: stage3.lowering.Value, shape: tuple[int, ...]
+) -> stage3.lowering.Value:
     return x if x.aval.shape == shape else b.reshape(x, shape)
 
 
-def _reversed_words(b: FunctionBuilder, words: Value) -> Value:
+def _reversed_words(
+    b: stage3.lowering.FunctionBuilder, words: stage3.lowering.Value
+) -> stage3.lowering.Value:
     """The last word comes first in memory."""
     last = words.aval.ndim - 1
-    text = f"stablehlo.reverse {words.name}, dims = [{last}] : {mlir_type(words.aval)}"
+    text = (
+        f"stablehlo.reverse {words.name}, dims = [{last}] : {stage3.lowering.mlir_type(words.aval)}"
+    )
     return b.emit(text, words.aval)[0]
 
 
-def _sliced(b: FunctionBuilder, x: Value, start: int, limit: int) -> Value:
+def _sliced(
+    b: stage3.lowering.FunctionBuilder, x: stage3.lowering.Value, start: int, limit: int
+) -> stage3.lowering.Value:
     """A part of the last axis."""
     sizes = x.aval.shape
     ranges = ", ".join([*(f"0:{size}" for size in sizes[:-1]), f"{start}:{limit}"])
     out = ShapedArray((*sizes[:-1], limit - start), x.aval.dtype)
-    return b.emit(f"stablehlo.slice {x.name} [{ranges}] : {signature([x], [out])}", out)[0]
+    return b.emit(
+        f"stablehlo.slice {x.name} [{ranges}] : {stage3.lowering.signature([x], [out])}", out
+    )[0]
 
 
-def _joined(b: FunctionBuilder, *parts: Value) -> Value:
+def _joined(
+    b: stage3.lowering.FunctionBuilder, *parts: stage3.lowering.Value
+) -> stage3.lowering.Value:
     """Arrays joined along the last axis."""
     shape = parts[0].aval.shape
     size = sum(part.aval.shape[-1] for part in parts)
     out = ShapedArray((*shape[:-1], size), parts[0].aval.dtype)
     names = ", ".join(part.name for part in parts)
-    types = signature(list(parts), [out])
+    types = stage3.lowering.signature(list(parts), [out])
     return b.emit(f"stablehlo.concatenate {names}, dim = {len(shape) - 1} : {types}", out)[0]
 
 
 def _wrap_lower(
-    b: FunctionBuilder, out_avals: Avals, words: Value, *, impl: Implementation
-) -> list[Value]:
+    b: stage3.lowering.FunctionBuilder,
+    out_avals: Avals,
+    words: stage3.lowering.Value,
+    *,
+    impl: Implementation,
+) -> list[stage3.lowering.Value]:
     (keys,) = out_avals
     shape, count = keys.shape, impl.words
     if count == 1:
@@ -104,16 +118,20 @@ def _wrap_lower(
         for at in range(2)
     ]
     names = ", ".join(half.name for half in halves)
-    return b.emit(f"stablehlo.complex {names} : {mlir_type(keys)}", keys)
+    return b.emit(f"stablehlo.complex {names} : {stage3.lowering.mlir_type(keys)}", keys)
 
 
-def _key_halves(b: FunctionBuilder, keys: Value) -> list[Value]:
+def _key_halves(
+    b: stage3.lowering.FunctionBuilder, keys: stage3.lowering.Value
+) -> list[stage3.lowering.Value]:
     """Both halves of keys that are stored as complex numbers."""
     half = ShapedArray(keys.aval.shape, FLOAT64)
     return [_convert_text(b, part, keys, half) for part in ("real", "imag")]
 
 
-def _unwrap_lower(b: FunctionBuilder, out_avals: Avals, keys: Value) -> list[Value]:
+def _unwrap_lower(
+    b: stage3.lowering.FunctionBuilder, out_avals: Avals, keys: stage3.lowering.Value
+) -> list[stage3.lowering.Value]:
     (out,) = out_avals
     shape, count = keys.aval.shape, implementation_of(keys.aval.dtype).words
     if count == 1:
@@ -138,8 +156,11 @@ def by_halves(rule: Any) -> Any:
     """
 
     def moved(
-        b: FunctionBuilder, out_avals: Avals, *operands: Value, **params: Any
-    ) -> Sequence[Value]:
+        b: stage3.lowering.FunctionBuilder,
+        out_avals: Avals,
+        *operands: stage3.lowering.Value,
+        **params: Any,
+    ) -> Sequence[stage3.lowering.Value]:
         (out,) = out_avals
         if not is_key_type(out.dtype) or out.dtype[0].kind != "c":
             return rule(b, out_avals, *operands, **params)
@@ -154,7 +175,7 @@ def by_halves(rule: Any) -> Any:
             (half,) = rule(b, [_like(out, np.uint64)], *given, **params)
             halves.append(_convert_text(b, "bitcast_convert", half, _like(out, FLOAT64)))
         names = ", ".join(half.name for half in halves)
-        return b.emit(f"stablehlo.complex {names} : {mlir_type(out)}", out)
+        return b.emit(f"stablehlo.complex {names} : {stage3.lowering.mlir_type(out)}", out)
 
     return moved
 
@@ -167,8 +188,11 @@ def _key_comparison_lower(direction: str, lower_numbers: Any, combine: str) -> A
     """The lowering rule of eq or ne: keys are equal if all of their bits are."""
 
     def key_comparison_lower(
-        b: FunctionBuilder, out_avals: Avals, x: Value, y: Value
-    ) -> list[Value]:
+        b: stage3.lowering.FunctionBuilder,
+        out_avals: Avals,
+        x: stage3.lowering.Value,
+        y: stage3.lowering.Value,
+    ) -> list[stage3.lowering.Value]:
         dtype = x.aval.dtype
         if not is_key_type(dtype) or dtype[0].kind != "c":
             return lower_numbers(b, out_avals, x, y)
@@ -179,17 +203,25 @@ def _key_comparison_lower(direction: str, lower_numbers: Any, combine: str) -> A
         for pair in pairs:
             one, other = (_convert_text(b, "bitcast_convert", half, bits) for half in pair)
             text = f"stablehlo.compare {direction}, {one.name}, {other.name}, UNSIGNED"
-            found += b.emit(f"{text} : {signature([one, other], [out])}", out)
+            found += b.emit(f"{text} : {stage3.lowering.signature([one, other], [out])}", out)
         names = ", ".join(each.name for each in found)
-        return b.emit(f"stablehlo.{combine} {names} : {mlir_type(out)}", out)
+        return b.emit(f"stablehlo.{combine} {names} : {stage3.lowering.mlir_type(out)}", out)
 
     return key_comparison_lower
 
 
-for _each in (broadcast_in_dim_p, reshape_p, transpose_p):
-    own_lowering_rules[_each] = by_halves(lowering_rules[_each])
-own_lowering_rules[eq_p] = _key_comparison_lower("EQ", lowering_rules[eq_p], "and")
-own_lowering_rules[ne_p] = _key_comparison_lower("NE", lowering_rules[ne_p], "or")
+for _each in (
+    stage2.primitives.broadcast_in_dim_p,
+    stage2.primitives.reshape_p,
+    stage2.primitives.transpose_p,
+):
+    own_lowering_rules[_each] = by_halves(stage3.lowering.lowering_rules[_each])
+own_lowering_rules[stage2.primitives.eq_p] = _key_comparison_lower(
+    "EQ", stage3.lowering.lowering_rules[stage2.primitives.eq_p], "and"
+)
+own_lowering_rules[stage2.primitives.ne_p] = _key_comparison_lower(
+    "NE", stage3.lowering.lowering_rules[stage2.primitives.ne_p], "or"
+)
 
 
 def _first_axis_vmap(primitive: Primitive) -> Any:

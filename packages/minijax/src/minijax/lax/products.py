@@ -10,11 +10,11 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax.dtypes import DTypeLike
+from minijax.lax import shapes
 from minijax.lax.conversion import convert_element_type
 from minijax.lax.cumulative import cumsum
 from minijax.lax.elementwise import select
 from minijax.lax.precision import PrecisionLike, attributes_of
-from minijax.lax.shapes import broadcast_in_dim, broadcasted_iota, full_like, reshape, transpose
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import as_weak_as
@@ -241,15 +241,15 @@ def _groups_apart(x: Any, group_sizes: Any, axis: int, outer: Sequence[int]) -> 
     into = (0, *sorted(axes))
 
     def broadcast_limits(limits: Any) -> Any:
-        return broadcast_in_dim(transpose(limits, [len(axes), *order]), shape, into)
+        return shapes.broadcast_in_dim(shapes.transpose(limits, [len(axes), *order]), shape, into)
 
     ends = cumsum(group_sizes, typeof(group_sizes).ndim - 1)
-    position = broadcasted_iota(typeof(group_sizes).dtype, shape, axis + 1)
-    copies = broadcast_in_dim(x, shape, range(1, len(shape)))
+    position = shapes.broadcasted_iota(typeof(group_sizes).dtype, shape, axis + 1)
+    copies = shapes.broadcast_in_dim(x, shape, range(1, len(shape)))
     inside = (position >= broadcast_limits(ends - group_sizes)) & (
         position < broadcast_limits(ends)
     )
-    return select(inside, copies, full_like(copies, 0))
+    return select(inside, copies, shapes.full_like(copies, 0))
 
 
 def _one_more(axes: Sequence[int]) -> tuple[int, ...]:
@@ -440,8 +440,8 @@ def scaled(name: str, operand: Any, scale: Any, dtype: Any) -> Any:
         )
     blocks = [x for n, s in zip(shape, sizes, strict=True) for x in (s, n // s)]
     axes = tuple(range(0, 2 * len(shape), 2))
-    scales = broadcast_in_dim(convert_element_type(scale, dtype), tuple(blocks), axes)
-    return operand * reshape(scales, shape)
+    scales = shapes.broadcast_in_dim(convert_element_type(scale, dtype), tuple(blocks), axes)
+    return operand * shapes.reshape(scales, shape)
 
 
 @operation(static=("dimension_numbers", "preferred_element_type"))

@@ -14,9 +14,8 @@ import minijax.lax.elementwise as elementwise
 import minijax.lax.elementwise as extremes
 import minijax_stage2 as stage2
 from minijax.dtypes import DTypeLike
+from minijax.lax import shapes
 from minijax.lax.conversion import convert_element_type
-from minijax.lax.elementwise import eq, gt, lt, ne, select
-from minijax.lax.shapes import broadcast_in_dim, broadcasted_iota, full_like, reshape, transpose
 from minijax.lax.slicing import concatenate, slice
 from minijax.primitives import higher_order
 from minijax.primitives.declare import Rule, declare, lower_reduction, reduction
@@ -29,16 +28,7 @@ from minijax.runtime.operation import operation, require_counted_from_0, require
 from minijax.runtime.partitioning import evaluate_jaxpr
 from minijax.settings.number_types import allow_f16_reductions
 from minijax.shardings.types import ShardingRule, Spec, combining_elements, takes_out_sharding
-from minijax_stage2 import (
-    Primitive,
-    ShapedArray,
-    Tracer,
-    bind,
-    bind1,
-    tree_flatten,
-    tree_unflatten,
-    typeof,
-)
+from minijax_stage2 import Primitive, ShapedArray, bind, typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.shaped_array import Shape, dialect, is_inexact
@@ -114,7 +104,7 @@ def _shared_among_ties(t: Any, out: Any, x: Any, *, axes: Shape) -> Any:
 def _broadcast_back(x: Any, shape: Shape, axes: Shape) -> Any:
     """`x` broadcast along the axes that a reduction removed from an array of shape `shape`."""
     kept = [axis for axis in range(len(shape)) if axis not in axes]
-    return broadcast_in_dim(x, shape, kept)
+    return shapes.broadcast_in_dim(x, shape, kept)
 
 
 def _extreme_lower(
@@ -131,7 +121,7 @@ def _extreme_lower(
             return lower_real(b, out_avals, x, axes=axes)
         scalar = ShapedArray((), out.dtype)
         start = b.constant(init(out.dtype), scalar)
-        jaxpr = stage_computation(operation, combine, [scalar], tree_flatten(0)[1])
+        jaxpr = stage_computation(operation, combine, [scalar], stage2.tree_flatten(0)[1])
         return reduce_text(b, out_avals, [x, start], jaxpr, axes)
 
     return extreme_lower
@@ -238,10 +228,10 @@ def vectorised(jaxpr: Jaxpr) -> Callable[..., list[Any]]:
     def combine_vectors(*operands: Any) -> list[Any]:
         shape = typeof(operands[0]).shape
         axis = BatchAxis(math.prod(shape))
-        flat = [reshape(x, (axis.size,)) for x in operands]
+        flat = [shapes.reshape(x, (axis.size,)) for x in operands]
         outs, dims = vmap_flat(on_scalars, flat, [0] * len(flat), axis, None)
         return [
-            reshape(move_batch_dim(out, axis, dim, 0), shape)
+            shapes.reshape(move_batch_dim(out, axis, dim, 0), shape)
             for out, dim in zip(outs, dims, strict=True)
         ]
 
@@ -260,7 +250,7 @@ def reduce_by_halving(combine: Combine, operands: Values, axes: Shape) -> list[A
     kept = [axis for axis in range(len(shape)) if axis not in axes]
     size = math.prod(shape[axis] for axis in axes)
     rest = tuple(shape[axis] for axis in kept)
-    xs = [reshape(transpose(x, (*axes, *kept)), (size, *rest)) for x in operands]
+    xs = [shapes.reshape(shapes.transpose(x, (*axes, *kept)), (size, *rest)) for x in operands]
     while size > 1:
         half = size // 2
         combined = combine(
@@ -270,7 +260,7 @@ def reduce_by_halving(combine: Combine, operands: Values, axes: Shape) -> list[A
             last = (_reduce_rows(x, 2 * half, size) for x in xs)
             combined = [concatenate(pair, 0) for pair in zip(combined, last, strict=True)]
         xs, size = combined, half + size % 2
-    return [reshape(x, rest) for x in xs]
+    return [shapes.reshape(x, rest) for x in xs]
 
 
 def _reduce_rows(x: Any, start: int, limit: int) -> Any:
@@ -343,8 +333,8 @@ def reduce(
     >>> reduce(jnp.array([3.0, 4.0]), 0.0, lambda x, y: x * x + y, (0,)).shape
     ()
     """
-    xs, tree = tree_flatten(operands)
-    inits, init_tree = tree_flatten(init_values)
+    xs, tree = stage2.tree_flatten(operands)
+    inits, init_tree = stage2.tree_flatten(init_values)
     if tree != init_tree or not xs:
         raise ValueError(
             f"reduce: init_values must have the structure of operands, {tree}, found {init_tree}"
@@ -372,12 +362,12 @@ def reduce(
     else:
         check_inits("reduce", avals, [typeof(x) for x in inits], exact=True)
         outs = bind(reduce_p, *xs, *inits, jaxpr=jaxpr, dimensions=axes)
-    return tree_unflatten(tree, outs)
+    return stage2.tree_unflatten(tree, outs)
 
 
 def is_number(x: Any, number: Any) -> bool:
     """Return True if `x` is known to be that number."""
-    return not isinstance(x, Tracer) and bool(np.asarray(x) == number)
+    return not isinstance(x, stage2.Tracer) and bool(np.asarray(x) == number)
 
 
 def finite_init(operation_name: str, init: Any, aval: ShapedArray) -> Any:
@@ -434,7 +424,7 @@ def _by_halving(jaxpr: Jaxpr, dimensions: Shape) -> Combine:
         xs, inits = halves(operands)
         shape = typeof(xs[0]).shape
         kept = tuple(n for i, n in enumerate(shape) if i not in dimensions)
-        starts = [broadcast_in_dim(init, kept, ()) for init in inits]
+        starts = [shapes.broadcast_in_dim(init, kept, ()) for init in inits]
         if 0 in [shape[axis] for axis in dimensions]:
             return starts
         return combine(*starts, *reduce_by_halving(combine, xs, dimensions))
@@ -583,7 +573,7 @@ def _bind_arg(primitive: Primitive, operand: Any, axis: int, index_dtype: Any) -
     if dtype.kind not in "iu":
         raise TypeError(f"{primitive}: index_dtype must be one of integers, found {dtype}")
     axis = canonical_axis(primitive.name, axis, typeof(operand).ndim)
-    return bind1(primitive, operand, axis=axis, index_dtype=dtype)
+    return stage2.bind1(primitive, operand, axis=axis, index_dtype=dtype)
 
 
 Pair = tuple[Any, Any]  # an element, and its index
@@ -599,16 +589,16 @@ def _better(is_beyond: Callable[[Any, Any], Any]) -> Callable[[Pair, Pair], Pair
 
     def better(one: Pair, other: Pair) -> Pair:
         (x, i), (y, j) = one, other
-        is_first = lt(i, j)
+        is_first = extremes.lt(i, j)
         if is_inexact(typeof(x).dtype):
-            is_nan = ne(x, x)
+            is_nan = extremes.ne(x, x)
             is_chosen = is_beyond(x, y) | is_nan
-            ties = eq(x, y) | is_nan & ne(y, y)
-            has_index = select(ties, is_first, is_chosen)
+            ties = extremes.eq(x, y) | is_nan & extremes.ne(y, y)
+            has_index = extremes.select(ties, is_first, is_chosen)
         else:
             is_chosen = is_beyond(x, y)
-            has_index = is_chosen | eq(x, y) & is_first
-        return select(is_chosen, x, y), select(has_index, i, j)
+            has_index = is_chosen | extremes.eq(x, y) & is_first
+        return extremes.select(is_chosen, x, y), extremes.select(has_index, i, j)
 
     return better
 
@@ -629,8 +619,8 @@ def _declare_arg(
 
     def first_index(operand: Any, *, axis: int, index_dtype: np.dtype[Any]) -> Any:
         aval = typeof(operand)
-        indices = broadcasted_iota(index_dtype, aval.shape, axis)
-        start = full_like(operand, least(aval.dtype), shape=()), index_dtype.type(0)
+        indices = shapes.broadcasted_iota(index_dtype, aval.shape, axis)
+        start = shapes.full_like(operand, least(aval.dtype), shape=()), index_dtype.type(0)
         return reduce((operand, indices), start, better, (axis,))[1]
 
     def arg_vmap(
@@ -642,7 +632,7 @@ def _declare_arg(
         index_dtype: np.dtype[Any],
     ) -> tuple[list[Any], list[BatchDim]]:
         x = move_batch_dim(values[0], batch_axis, dims[0], 0)
-        return [bind1(primitive, x, axis=axis + 1, index_dtype=index_dtype)], [0]
+        return [stage2.bind1(primitive, x, axis=axis + 1, index_dtype=index_dtype)], [0]
 
     first_index.__name__ = primitive.name
     declare(
@@ -654,5 +644,5 @@ def _declare_arg(
     )
 
 
-_declare_arg(argmax_p, gt, smallest)
-_declare_arg(argmin_p, lt, largest)
+_declare_arg(argmax_p, extremes.gt, smallest)
+_declare_arg(argmin_p, extremes.lt, largest)

@@ -3,26 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
+import minijax_stage2 as stage2
 from minijax import xla
 from minijax.primitives.declare import declare
 from minijax.runtime.array import Array, array_at, put_to, to_array
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.runtime.lowering import constrained
+from minijax.shardings import types as sharded
 from minijax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context
 from minijax.shardings.partition_spec import with_axis
 from minijax.shardings.sharding import NamedSharding, shardings_for
-from minijax.shardings.types import (
-    ShardedArray,
-    on_known_devices,
-    reshard_p,
-    resharded,
-    spec_of,
-    to_auto_p,
-    type_at,
-    typed_primitives,
-    unsharded,
-)
-from minijax_stage2 import ShapedArray, bind1, tree_flatten_with_path, tree_unflatten, typeof
+from minijax_stage2 import ShapedArray, bind1, tree_flatten_with_path, typeof
 from minijax_stage2.tree import keystr
 from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3.executable import device_type
@@ -30,7 +21,7 @@ from minijax_stage3.lowering import FunctionBuilder, Value
 
 
 def _reshard_type(x: Any, *, sharding: NamedSharding) -> list[ShapedArray]:
-    return [type_at(unsharded(x), sharding)]
+    return [sharded.type_at(sharded.unsharded(x), sharding)]
 
 
 def _reshard_lower(
@@ -46,20 +37,22 @@ def _reshard_vmap(
     """Batching rule: the sharding of the batch axis does not change."""
     (x,), (dim,) = values, dims
     if dim is not None:
-        entry = spec_of(typeof(x))[dim]
+        entry = sharded.spec_of(typeof(x))[dim]
         sharding = NamedSharding(sharding.mesh, with_axis(sharding.spec, dim, entry))
-    return [bind1(reshard_p, x, sharding=sharding)], [dim]
+    return [bind1(sharded.reshard_p, x, sharding=sharding)], [dim]
 
 
 declare(
-    reshard_p,
+    sharded.reshard_p,
     abstract_eval=_reshard_type,
     lower=_reshard_lower,
     vmap=_reshard_vmap,
-    jvp=[lambda t, out, x, *, sharding: bind1(reshard_p, t, sharding=sharding)],
+    jvp=[lambda t, out, x, *, sharding: bind1(sharded.reshard_p, t, sharding=sharding)],
     transpose=[lambda ct, x, *, sharding: ct],  # the caller casts it to the type of `x`
 )
-evaluators[reshard_p] = lambda x, *, sharding: [put_to(to_array(x), _on_devices(x, sharding))]
+evaluators[sharded.reshard_p] = lambda x, *, sharding: [
+    put_to(to_array(x), _on_devices(x, sharding))
+]
 
 
 def _on_devices(x: Any, sharding: NamedSharding) -> NamedSharding:
@@ -72,7 +65,7 @@ def _on_devices(x: Any, sharding: NamedSharding) -> NamedSharding:
     lies = getattr(x, "sharding", None)
     mesh = lies.mesh if isinstance(lies, NamedSharding) else mesh_in_context.get()
     if not isinstance(mesh, Mesh):
-        mesh = getattr(on_known_devices(sharding), "mesh", None)
+        mesh = getattr(sharded.on_known_devices(sharding), "mesh", None)
     if not isinstance(mesh, Mesh):
         raise ValueError(
             f"reshard: {sharding} is for a mesh without devices, and arrays lie on none, or on "
@@ -84,16 +77,16 @@ def _on_devices(x: Any, sharding: NamedSharding) -> NamedSharding:
 
 def _to_auto_type(x: ShapedArray, *, mesh: AbstractMesh) -> list[ShapedArray]:
     explicit = {*mesh.explicit_axes}
-    spec = [tuple([name for name in axes if name in explicit]) for axes in spec_of(x)]
-    return [ShardedArray(unsharded(x), mesh, tuple(spec))]
+    spec = [tuple([name for name in axes if name in explicit]) for axes in sharded.spec_of(x)]
+    return [sharded.ShardedArray(sharded.unsharded(x), mesh, tuple(spec))]
 
 
 declare(
-    to_auto_p,
+    sharded.to_auto_p,
     abstract_eval=_to_auto_type,
     lower=lambda b, out_avals, x, *, mesh: [x],
-    vmap=lambda size, values, dims, *, mesh: ([bind1(to_auto_p, *values, mesh=mesh)], dims),
-    jvp=[lambda t, out, x, *, mesh: bind1(to_auto_p, t, mesh=mesh)],
+    vmap=lambda size, values, dims, *, mesh: ([bind1(sharded.to_auto_p, *values, mesh=mesh)], dims),
+    jvp=[lambda t, out, x, *, mesh: bind1(sharded.to_auto_p, t, mesh=mesh)],
     transpose=[lambda ct, x, *, mesh: ct],
 )
 
@@ -110,8 +103,8 @@ def _to_auto_impl(x: Any, *, mesh: AbstractMesh) -> list[Any]:
     return [array_at(xla.with_placement(x.buffer, device_type(aval), where), aval, x.committed)]
 
 
-evaluators[to_auto_p] = _to_auto_impl
-typed_primitives.update((reshard_p, to_auto_p))
+evaluators[sharded.to_auto_p] = _to_auto_impl
+sharded.typed_primitives.update((sharded.reshard_p, sharded.to_auto_p))
 
 
 @evaluated_by_library
@@ -140,7 +133,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     leaves, treedef = tree_flatten_with_path(xs)
     found = shardings_for("reshard", "out_shardings", out_shardings, xs)
     outs = [
-        resharded(f"reshard: xs{keystr(path)}", to_array(leaf), sharding, "out_shardings")
+        sharded.resharded(f"reshard: xs{keystr(path)}", to_array(leaf), sharding, "out_shardings")
         for (path, leaf), sharding in zip(leaves, found, strict=True)
     ]
-    return tree_unflatten(treedef, outs)
+    return stage2.tree_unflatten(treedef, outs)

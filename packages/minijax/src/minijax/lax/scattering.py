@@ -9,20 +9,10 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
+from minijax.lax import gathering, shapes
 from minijax.lax.elementwise import neg, select
-from minijax.lax.gathering import (
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-    after,
-    bounds_of_indices,
-    check_indices,
-    gather,
-    is_increasing,
-    wide_indices,
-)
 from minijax.lax.key_arrays import by_halves
-from minijax.lax.shapes import broadcast_in_dim, broadcasted_iota, full, full_like, reshape
 from minijax.primitives.declare import declare
 from minijax.primitives.regions import calls_host, host_call_error
 from minijax.primitives.sharding_rules import agreed, require_whole
@@ -31,7 +21,7 @@ from minijax.runtime.devices import default_backend
 from minijax.runtime.lowering import replicated_if_uneven
 from minijax.runtime.operation import operation, require_dtypes_alike
 from minijax.shardings.types import Spec, spec_of
-from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
@@ -43,7 +33,9 @@ from minijax_stage4 import UndefPrimal
 STATIC = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
 
 
-def window_sizes(x: ShapedArray, updates: Shape, numbers: ScatterDimensionNumbers) -> list[int]:
+def window_sizes(
+    x: ShapedArray, updates: Shape, numbers: gathering.ScatterDimensionNumbers
+) -> list[int]:
     """The size of one update along each axis of the operand."""
     gone = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     sizes = iter([updates[axis] for axis in numbers.update_window_dims])
@@ -55,16 +47,16 @@ def scatter_type(
     indices: ShapedArray,
     updates: ShapedArray,
     *,
-    dimension_numbers: ScatterDimensionNumbers,
+    dimension_numbers: gathering.ScatterDimensionNumbers,
     **options: Any,
 ) -> list[ShapedArray]:
     window, inserted, start_map, batching, indices_batching = dimension_numbers
-    check_indices("scatter", x, indices, start_map, inserted, batching, indices_batching)
+    gathering.check_indices("scatter", x, indices, start_map, inserted, batching, indices_batching)
     if x.dtype != updates.dtype:
         raise TypeError(f"scatter: the updates of {x} must have its dtype, found {updates}")
     batch = tuple(n for axis, n in enumerate(updates.shape) if axis not in window)
     if (
-        not is_increasing(window, updates.ndim)
+        not gathering.is_increasing(window, updates.ndim)
         or len(window) + len(inserted) + len(batching) != x.ndim
         or batch != indices.shape[:-1]
         or any(
@@ -93,7 +85,7 @@ def _scatter_sharding(
             among devices that have all of the operand.
     """
     x, indices, updates = in_avals
-    numbers: ScatterDimensionNumbers = params["dimension_numbers"]
+    numbers: gathering.ScatterDimensionNumbers = params["dimension_numbers"]
     sizes = window_sizes(x, updates.shape, numbers)
     batching, indices_batching = (
         numbers.operand_batching_dims,
@@ -139,21 +131,25 @@ def vmap_scatter(primitive: Primitive) -> Callable[..., Any]:
         values: Sequence[Any],
         dims: Sequence[BatchDim],
         *,
-        dimension_numbers: ScatterDimensionNumbers,
+        dimension_numbers: gathering.ScatterDimensionNumbers,
         indices_are_sorted: bool,
         **options: Any,
     ) -> tuple[list[Any], list[BatchDim]]:
         (x, indices, updates), (x_dim, indices_dim, updates_dim) = values, dims
         x = move_batch_dim(x, axis, x_dim, 0)
         updates = move_batch_dim(updates, axis, updates_dim, 0)
-        window, inserted, start_map, batching, indices_batching = map(after, dimension_numbers)
+        window, inserted, start_map, batching, indices_batching = map(
+            gathering.after, dimension_numbers
+        )
         if indices_dim is None:
             window, indices_batching = (0, *window), dimension_numbers[4]
         else:
             indices = move_batch_dim(indices, axis, indices_dim, 0)
             batching, indices_batching = (0, *batching), (0, *indices_batching)
             indices_are_sorted = False
-        numbers = ScatterDimensionNumbers(window, inserted, start_map, batching, indices_batching)
+        numbers = gathering.ScatterDimensionNumbers(
+            window, inserted, start_map, batching, indices_batching
+        )
         out = bind1(
             primitive,
             x,
@@ -178,14 +174,14 @@ def lower_scatter(combine: str) -> Callable[..., list[Value]]:
         indices: Value,
         updates: Value,
         *,
-        dimension_numbers: ScatterDimensionNumbers,
+        dimension_numbers: gathering.ScatterDimensionNumbers,
         indices_are_sorted: bool,
         unique_indices: bool,
-        mode: GatherScatterMode,
+        mode: gathering.GatherScatterMode,
         jaxpr: Jaxpr | None = None,
     ) -> list[Value]:
         window, inserted, start_map, batching, indices_batching = dimension_numbers
-        indices = wide_indices(b, indices)
+        indices = gathering.wide_indices(b, indices)
         if (
             not x.aval.ndim and indices.aval.ndim > 1
         ):  # XLA does not lower several updates of a scalar
@@ -193,14 +189,14 @@ def lower_scatter(combine: str) -> Callable[..., list[Value]]:
             first = b.constant(0, ShapedArray((*indices.aval.shape[:-1], 1), indices.aval.dtype))
             (out,) = scatter_lower(
                 b, [row.aval], row, first, updates,
-                dimension_numbers=ScatterDimensionNumbers((), (0,), (0,)),
+                dimension_numbers=gathering.ScatterDimensionNumbers((), (0,), (0,)),
                 indices_are_sorted=True, unique_indices=False, mode=mode, jaxpr=jaxpr,
             )  # fmt: skip
             return [b.reshape(out, ())]
         # XLA's partitioner would scatter the padding of unevenly sharded updates, too.
         counts = indices.aval.shape[:-1]
         indices, updates = (replicated_if_uneven(b, each, counts) for each in (indices, updates))
-        if mode is GatherScatterMode.CLIP and start_map:
+        if mode is gathering.GatherScatterMode.CLIP and start_map:
             sizes = window_sizes(x.aval, updates.aval.shape, dimension_numbers)
             bounds = [x.aval.shape[axis] - sizes[axis] for axis in start_map]
             indices = _clamped(b, indices, bounds)
@@ -237,7 +233,7 @@ def lower_scatter(combine: str) -> Callable[..., list[Value]]:
 
 def _clamped(b: FunctionBuilder, indices: Value, bounds: Sequence[int]) -> Value:
     zero = b.constant(0, indices.aval)
-    largest = bounds_of_indices(b, indices, bounds)
+    largest = gathering.bounds_of_indices(b, indices, bounds)
     (out,) = b.emit(
         f"stablehlo.clamp {zero.name}, {indices.name}, {largest.name} : {mlir_type(indices.aval)}",
         indices.aval,
@@ -250,10 +246,10 @@ def bind_scatter(
     operand: Any,
     indices: Any,
     updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
+    dimension_numbers: gathering.ScatterDimensionNumbers,
     indices_are_sorted: bool,
     unique_indices: bool,
-    mode: str | GatherScatterMode | None,
+    mode: str | gathering.GatherScatterMode | None,
     **params: Any,
 ) -> Any:
     """A scatter with the parameters as users give them."""
@@ -262,10 +258,10 @@ def bind_scatter(
         operand,
         indices,
         updates,
-        dimension_numbers=ScatterDimensionNumbers(*map(tuple, dimension_numbers)),
+        dimension_numbers=gathering.ScatterDimensionNumbers(*map(tuple, dimension_numbers)),
         indices_are_sorted=bool(indices_are_sorted),
         unique_indices=bool(unique_indices),
-        mode=GatherScatterMode.from_any(mode),
+        mode=gathering.GatherScatterMode.from_any(mode),
         **params,
     )
 
@@ -295,11 +291,11 @@ def _scatter_function(
         operand: ArrayLike,
         scatter_indices: ArrayLike,
         updates: ArrayLike,
-        dimension_numbers: ScatterDimensionNumbers,
+        dimension_numbers: gathering.ScatterDimensionNumbers,
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-        mode: str | GatherScatterMode | None = None,
+        mode: str | gathering.GatherScatterMode | None = None,
     ) -> Array:
         require_dtypes_alike("scatter", typeof(operand), typeof(updates))
         return bind_scatter(
@@ -323,8 +319,8 @@ def gathered_like(x: Any, indices: Any, updates: Shape, params: dict[str, Any]) 
     options = dict(params)
     numbers = options.pop("dimension_numbers")
     sizes = window_sizes(typeof(x), updates, numbers)
-    numbers = GatherDimensionNumbers(*numbers)
-    return gather(x, indices, numbers, sizes, fill_value=0, **options)
+    numbers = gathering.GatherDimensionNumbers(*numbers)
+    return gathering.gather(x, indices, numbers, sizes, fill_value=0, **options)
 
 
 def _winners(x: ShapedArray, indices: Any, updates: Shape, params: dict[str, Any]) -> Any:
@@ -337,26 +333,26 @@ def _winners(x: ShapedArray, indices: Any, updates: Shape, params: dict[str, Any
     sizes = [updates[axis] for axis in batch]
     count = int(np.prod(sizes, dtype=np.int64))
     dtype = np.dtype(np.int32)
-    numbers = broadcasted_iota(dtype, (count,), 0)
-    number = broadcast_in_dim(reshape(numbers, sizes), updates, batch)
-    numbered = bind1(scatter_p, full(x.shape, -1, dtype), indices, number, **params)
+    numbers = shapes.broadcasted_iota(dtype, (count,), 0)
+    number = shapes.broadcast_in_dim(shapes.reshape(numbers, sizes), updates, batch)
+    numbered = bind1(scatter_p, shapes.full(x.shape, -1, dtype), indices, number, **params)
     return gathered_like(numbered, indices, updates, params) == number, numbered >= 0
 
 
 def _scatter_transpose(cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
     (ct,) = cts
-    if type(ct) is Zero:
+    if type(ct) is stage2.Zero:
         return [None, None, None]
     x, indices, updates = operands
     x_ct = updates_ct = None
     aval = updates.aval if isinstance(updates, UndefPrimal) else typeof(updates)
     if isinstance(x, UndefPrimal):
-        x_ct = bind1(scatter_p, ct, indices, full(aval.shape, 0, aval.dtype), **params)
+        x_ct = bind1(scatter_p, ct, indices, shapes.full(aval.shape, 0, aval.dtype), **params)
     if isinstance(updates, UndefPrimal):
         updates_ct = gathered_like(ct, indices, aval.shape, params)
         if not params["unique_indices"]:
             stays, _ = _winners(typeof(ct), indices, aval.shape, params)
-            updates_ct = select(stays, updates_ct, full_like(updates_ct, 0))
+            updates_ct = select(stays, updates_ct, shapes.full_like(updates_ct, 0))
     return [x_ct, None, updates_ct]
 
 
@@ -366,11 +362,13 @@ def _linear_scatter_jvp(primitive: Primitive) -> Callable[..., Any]:
     def linear_scatter_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x, indices, updates), (x_dot, _, updates_dot) = primals, tangents
         scatter: Callable[..., Any] = partial(bind1, primitive, **params)
-        if type(x_dot) is Zero and type(updates_dot) is Zero:
+        if type(x_dot) is stage2.Zero and type(updates_dot) is stage2.Zero:
             out = scatter(x, indices, updates)
-            return [out], [Zero.like(out)]
-        x_dot = full_like(x, 0) if type(x_dot) is Zero else x_dot
-        updates_dot = full_like(updates, 0) if type(updates_dot) is Zero else updates_dot
+            return [out], [stage2.Zero.like(out)]
+        x_dot = shapes.full_like(x, 0) if type(x_dot) is stage2.Zero else x_dot
+        updates_dot = (
+            shapes.full_like(updates, 0) if type(updates_dot) is stage2.Zero else updates_dot
+        )
         is_one = math.prod(typeof(indices).shape[:-1]) == 1 or params["unique_indices"]
         if primitive is scatter_p and not is_one and winners_vary():
             scatter = _scatter_of_winners(typeof(x), indices, typeof(updates).shape, params)
@@ -391,8 +389,8 @@ def _scatter_of_winners(
     stays, is_reached = _winners(x, indices, updates, params)
 
     def scatter(x: Any, indices: Any, updates: Any) -> Any:
-        nothing = -full_like(x, 0)  # plus 0 is 0, and plus -0 it is -0
-        kept = select(stays, updates, -full_like(updates, 0))
+        nothing = -shapes.full_like(x, 0)  # plus 0 is 0, and plus -0 it is -0
+        kept = select(stays, updates, -shapes.full_like(updates, 0))
         return select(is_reached, bind1(scatter_add_p, nothing, indices, kept, **params), x)
 
     return scatter
@@ -461,7 +459,7 @@ def _factor_of_updates(t: Any, out: Any, x: Any, indices: Any, updates: Any, **p
             "scatter_mul: the derivative with respect to the updates needs updates that do not "
             "overlap: pass unique_indices=True if that is so"
         )
-    return x * bind1(scatter_add_p, full_like(x, 0), indices, t, **params)
+    return x * bind1(scatter_add_p, shapes.full_like(x, 0), indices, t, **params)
 
 
 scatter_mul_p = Primitive("scatter_mul")
@@ -484,7 +482,7 @@ scatter_mul = _declare_scatter(
     "multiply",
     jvp=[
         lambda t, out, x, indices, updates, **params: (
-            t * bind1(scatter_mul_p, full_like(x, 1), indices, updates, **params)
+            t * bind1(scatter_mul_p, shapes.full_like(x, 1), indices, updates, **params)
         ),
         None,
         _factor_of_updates,
@@ -516,7 +514,7 @@ def _extremal_of_updates(
     t: Any, out: Any, x: Any, indices: Any, updates: Any, **params: Any
 ) -> Any:
     _, updates_share, count = _shares(out, x, indices, updates, params)
-    total = bind1(scatter_add_p, full_like(x, 0), indices, t * updates_share, **params)
+    total = bind1(scatter_add_p, shapes.full_like(x, 0), indices, t * updates_share, **params)
     return total / count
 
 
@@ -605,12 +603,12 @@ def scatter_apply(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     func: Callable[[Any], Any],
-    dimension_numbers: ScatterDimensionNumbers,
+    dimension_numbers: gathering.ScatterDimensionNumbers,
     *,
     update_shape: Sequence[int] = (),
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
+    mode: str | gathering.GatherScatterMode | None = None,
 ) -> Array:
     """`operand` with `func` applied at `scatter_indices`, once for each occurrence of an index.
 
@@ -645,7 +643,7 @@ def scatter_apply(
         scatter_apply_p,
         operand,
         scatter_indices,
-        full(update_shape, 0, scalar.dtype),
+        shapes.full(update_shape, 0, scalar.dtype),
         dimension_numbers,
         indices_are_sorted,
         unique_indices,

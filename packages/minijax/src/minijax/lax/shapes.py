@@ -20,13 +20,7 @@ from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_first
 from minijax.runtime.array import Array, ArrayLike, check_shape, type_of
 from minijax.runtime.operation import Creation, operation, require_counted_from_0
-from minijax.settings.number_types import (
-    as_weak_as,
-    implementation_of,
-    is_key_type,
-    library_number_types,
-    set_number_types,
-)
+from minijax.settings import number_types
 from minijax.shardings.sharding import Sharding
 from minijax.shardings.types import sharded_like
 from minijax_stage2 import Primitive, ShapedArray, bind1, promotion, typeof
@@ -43,12 +37,12 @@ class Filling(Creation):
     """An operation that fills an array with a number, which keeps 64 bits if they are asked for."""
 
     def _find(self, settings: Any, args: Any, kwargs: Any) -> Any:
-        numbers = library_number_types()
+        numbers = number_types.library_number_types()
         if numbers.settings.explicit_x64_dtypes == "allow":
             given = inspect.signature(self._fun).bind(*args, **kwargs).arguments
             value, dtype = given["fill_value"], given.get("dtype")
             if dtype is not None and isinstance(value, python_scalars):
-                with set_number_types(numbers):
+                with number_types.set_number_types(numbers):
                     given["fill_value"] = numbers.scalar(value, dialect().dtype_of("full", dtype))
                 args, kwargs = (), given
         return super()._find(settings, args, kwargs)
@@ -91,7 +85,7 @@ def filled(shape: int | Sequence[int], fill_value: Any, dtype: DTypeLike | None 
     """`full` of a number, or of an array that broadcasts to `shape`; a scalar may stay a number."""
     if dtype is not None:
         dtype = dialect().dtype_of("full", dtype)
-        if is_key_type(dtype):
+        if number_types.is_key_type(dtype):
             fill_value = _key_of(fill_value, dtype)
         elif isinstance(fill_value, python_scalars):
             fill_value = dialect().scalar(fill_value, dtype)  # staging keeps scalars as literals
@@ -138,7 +132,7 @@ def filled_like(
     aval = type_of(x)
     shape = aval.shape if shape is None else shape
     out = filled(shape, fill_value, aval.dtype if dtype is None else dtype)
-    out = as_weak_as(aval, out) if dtype is None else out
+    out = number_types.as_weak_as(aval, out) if dtype is None else out
     if sharding is None and typeof(out).shape == aval.shape:
         out = sharded_like(out, aval)
     return placed_result("full_like", out, sharding)
@@ -146,9 +140,9 @@ def filled_like(
 
 def _key_of(value: Any, dtype: np.dtype[Any]) -> Any:
     """A key with all words equal to a number; a key is returned as it is."""
-    if is_key_type(typeof(value).dtype):
+    if number_types.is_key_type(typeof(value).dtype):
         return value
-    implementation = implementation_of(dtype)
+    implementation = number_types.implementation_of(dtype)
     return random_wrap(full(implementation.key_shape, value, np.uint32), implementation)
 
 

@@ -7,48 +7,21 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax import xla
 from minijax.errors import ShardingTypeError
 from minijax.errors.arguments import require_fit
-from minijax.primitives.axes import (
-    axis_data,
-    axis_of,
-    mesh_axes_of,
-    names_of_mesh_axes,
-    plain_type,
-    pvary,
-)
+from minijax.primitives import axes as mesh_axes
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_operands
-from minijax.runtime.array import (
-    Array,
-    alias,
-    array,
-    in_own_memory,
-    is_evaluating,
-    is_readable,
-    place_numbers,
-    put_to,
-    read_numbers,
-    to_array,
-    tree_to_arrays,
-)
+from minijax.runtime import array
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.runtime.lowering import constrained
 from minijax.runtime.places import default_placement
+from minijax.shardings import types as sharded
 from minijax.shardings.partition_spec import PartitionSpec, with_axis
 from minijax.shardings.sharding import NamedSharding, Sharding, chosen_sharding, shardings_for
-from minijax.shardings.types import on_known_devices, reshard_p, spec_of, type_at, unsharded
-from minijax_stage2 import (
-    Primitive,
-    ShapedArray,
-    Tracer,
-    bind1,
-    tree_flatten_with_path,
-    tree_map,
-    tree_unflatten,
-    typeof,
-)
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import python_scalars, typeof_named
 from minijax_stage2.tree import keystr
@@ -63,7 +36,7 @@ def constrain(x: Any, sharding: Sharding) -> Any:
     """`x` with a sharding constraint; with another type, if types say how arrays are sharded."""
     sharding.parts(typeof(x).ndim)
     if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
-        return bind1(reshard_p, x, sharding=sharding)
+        return bind1(sharded.reshard_p, x, sharding=sharding)
     return bind1(sharding_constraint_p, x, sharding=sharding)
 
 
@@ -81,7 +54,7 @@ def _sharding_constraint_vmap(
     """The batch axis is sharded as `vmap` was told, or as the partitioner likes."""
     (x,), (dim,) = values, dims
     if isinstance(sharding, NamedSharding) and dim is not None:
-        entry = axis_data(axis).spmd_name or PartitionSpec.UNCONSTRAINED
+        entry = mesh_axes.axis_data(axis).spmd_name or PartitionSpec.UNCONSTRAINED
         sharding = NamedSharding(sharding.mesh, with_axis(sharding.spec, dim, entry))
     return [bind1(sharding_constraint_p, x, sharding=sharding)], [dim]
 
@@ -106,26 +79,26 @@ def _decided(spec: PartitionSpec) -> PartitionSpec:
 
 
 def _sharding_constraint_impl(x: Any, *, sharding: Sharding) -> list[Any]:
-    x = to_array(x)
+    x = array.to_array(x)
     sharding = _with_devices(x, sharding)
     if isinstance(sharding, NamedSharding) and PartitionSpec.UNCONSTRAINED in [*sharding.spec]:
         sharding = NamedSharding(sharding.mesh, _decided(sharding.spec))
     try:
-        placed = put_to(x, sharding)
-        return [in_own_memory(x) if placed is x else placed]
+        placed = array.put_to(x, sharding)
+        return [array.in_own_memory(x) if placed is x else placed]
     except ValueError:  # uneven shards, which the compiler can make within a program
         if not isinstance(sharding, NamedSharding):
             raise
-        return [put_to(x, NamedSharding(sharding.mesh, PartitionSpec()))]
+        return [array.put_to(x, NamedSharding(sharding.mesh, PartitionSpec()))]
 
 
 def _with_devices(x: Any, sharding: Sharding) -> Sharding:
     """A sharding on the devices of `x`, or of the mesh in context, if its own mesh has none."""
     lies = getattr(x, "sharding", None)
     if not isinstance(sharding, NamedSharding) or not isinstance(lies, NamedSharding):
-        return on_known_devices(sharding)
+        return sharded.on_known_devices(sharding)
     if lies.mesh.abstract_mesh != sharding.mesh:
-        return on_known_devices(sharding)
+        return sharded.on_known_devices(sharding)
     return NamedSharding(lies.mesh, sharding.spec)
 
 
@@ -152,7 +125,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     >>> minijax.jit(lambda x: lax.with_sharding_constraint(2 * x, sharding))(jnp.ones(2))
     Array([2., 2.], dtype=float32)
     """
-    paths, treedef = tree_flatten_with_path(x)
+    paths, treedef = stage2.tree_flatten_with_path(x)
     found = shardings_for("with_sharding_constraint", "shardings", shardings, x)
     outs = []
     for (path, leaf), sharding in zip(paths, found, strict=True):
@@ -169,13 +142,15 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
             outs.append(constrain(leaf, sharding))
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
-    return tree_to_arrays(tree_unflatten(treedef, outs))
+    return array.tree_to_arrays(stage2.tree_unflatten(treedef, outs))
 
 
 def _require_not_manual(name: str, sharding: Sharding) -> None:
     """Raise an error if a constraint names an axis along which the program sees one device."""
     names = sharding.spec.names() if isinstance(sharding, NamedSharding) else ()
-    manual = {axis.name for axis in mesh_axes_of([each for axes in names for each in axes])}
+    manual = {
+        axis.name for axis in mesh_axes.mesh_axes_of([each for axes in names for each in axes])
+    }
     if manual:
         raise ValueError(
             f"{name}: {sharding.spec} names {', '.join(map(repr, manual))}, along which shard_map "  # type: ignore[attr-defined]
@@ -185,9 +160,9 @@ def _require_not_manual(name: str, sharding: Sharding) -> None:
 
 def _require_typed_sharding(name: str, x: Any, sharding: Sharding) -> None:
     """Raise an error if a constraint contradicts the type of `x`, which it cannot change."""
-    aval = plain_type(typeof(x))
-    wanted = type_at(unsharded(aval), sharding)
-    if spec_of(wanted) != spec_of(aval):
+    aval = mesh_axes.plain_type(typeof(x))
+    wanted = sharded.type_at(sharded.unsharded(aval), sharding)
+    if sharded.spec_of(wanted) != sharded.spec_of(aval):
         raise ShardingTypeError(
             f"{name} has type {aval}, and {sharding.spec} would make it {wanted}. Along axes of "  # type: ignore[attr-defined]
             "type Explicit a constraint only says again what the type says; sharding.reshard "
@@ -235,27 +210,27 @@ def device_put(
         raise ValueError("device_put: an array cannot be both donated and the result itself")
     if src is not None:
         shardings_for("device_put", "src", src, x)
-    paths, treedef = tree_flatten_with_path(x)
+    paths, treedef = stage2.tree_flatten_with_path(x)
     shardings = shardings_for("device_put", "device", device, x)
     with xla.explicit_transfers():
         put_leaves = [
             _put_leaf(keystr(path), leaf, sharding, donate, may_alias)
             for (path, leaf), sharding in zip(paths, shardings, strict=True)
         ]
-    return tree_unflatten(treedef, put_leaves)
+    return stage2.tree_unflatten(treedef, put_leaves)
 
 
 def placed_result(caller: str, x: Any, device: Any, out_sharding: Any = None) -> Any:
     """`x`, a pytree of arrays that a function made, where its arguments say."""
     sharding = chosen_sharding(caller, device, out_sharding)
     if sharding is not None:
-        return tree_map(lambda leaf: _placed(caller, leaf, sharding), x)
+        return stage2.tree_map(lambda leaf: _placed(caller, leaf, sharding), x)
     default = default_placement()
-    if default is None or not default.committed or type(x) is not Array or x.is_placed:
+    if default is None or not default.committed or type(x) is not array.Array or x.is_placed:
         return x
-    if not is_evaluating():
+    if not array.is_evaluating():
         return x
-    return put_to(x, default.sharding)
+    return array.put_to(x, default.sharding)
 
 
 def _placed(caller: str, x: Any, sharding: Sharding) -> Any:
@@ -269,28 +244,28 @@ def _placed(caller: str, x: Any, sharding: Sharding) -> Any:
 def _put_leaf(
     path: str, leaf: Any, sharding: Sharding | None, donate: bool, may_alias: bool | None
 ) -> Any:
-    if isinstance(leaf, Tracer):
-        if sharding is None or (sharding.num_devices == 1 and names_of_mesh_axes()):
+    if isinstance(leaf, stage2.Tracer):
+        if sharding is None or (sharding.num_devices == 1 and mesh_axes.names_of_mesh_axes()):
             return leaf  # within a shard_map each device keeps its own value
         _require_not_manual(f"device_put: x{path}", sharding)
         return constrain(leaf, sharding)
     try:
         is_here = sharding is None or sharding.is_fully_addressable
         if is_here and isinstance(sharding, NamedSharding) and isinstance(leaf, _NUMBERS):
-            return place_numbers(leaf, sharding)
-        x = array(leaf)
-        if sharding is not None and not is_here and is_readable(x):
+            return array.place_numbers(leaf, sharding)
+        x = array.array(leaf)
+        if sharding is not None and not is_here and array.is_readable(x):
             from minijax.runtime.agreement import (
                 require_same_value,  # imported late: the import takes milliseconds
             )
 
-            require_same_value(sharding.device_tuple, f"put x{path}", read_numbers(x))
-        on_device = put_to(x, sharding)
+            require_same_value(sharding.device_tuple, f"put x{path}", array.read_numbers(x))
+        on_device = array.put_to(x, sharding)
     except (TypeError, OverflowError, ValueError) as error:
         raise type(error)(f"device_put: x{path}: {error}") from None
-    if donate and isinstance(leaf, Array):
+    if donate and isinstance(leaf, array.Array):
         if on_device is leaf:
-            on_device = alias(leaf)
+            on_device = array.alias(leaf)
         leaf.delete_because("donated to `device_put`")
     elif on_device is leaf and may_alias is False:
         on_device = leaf.copy()
@@ -326,6 +301,6 @@ def pcast(x: Any, axis_name: Hashable | tuple[Hashable, ...], *, to: str) -> Any
         ways = ", ".join(map(repr, _WAYS_TO_VARY))
         raise ValueError(f"pcast: to must be one of {ways}, found {shown(to)}")
     for name in names:
-        axis_of(name)
-    axes = mesh_axes_of(names)
-    return tree_map(lambda leaf: pvary(leaf, axes), tree_to_arrays(x))
+        mesh_axes.axis_of(name)
+    axes = mesh_axes.mesh_axes_of(names)
+    return stage2.tree_map(lambda leaf: mesh_axes.pvary(leaf, axes), array.tree_to_arrays(x))

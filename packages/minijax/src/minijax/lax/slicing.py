@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import minijax_stage2 as stage2
+from minijax.lax import shapes
 from minijax.lax.elementwise import select
 from minijax.lax.key_arrays import by_halves
-from minijax.lax.shapes import broadcast_in_dim, expand_dims, full, full_like, squeeze
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_any, as_first
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation, require_dtypes_alike
-from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, typeof
+from minijax_stage2 import Primitive, ShapedArray, bind, typeof
 from minijax_stage2.functions import canonical_axis, ints, one_int
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.tangent import instantiate
@@ -61,7 +61,7 @@ def slice(
            [ 9, 10, 11]], dtype=int32)
     """
     strides = [1] * typeof(operand).ndim if strides is None else strides
-    return bind1(
+    return stage2.bind1(
         slice_p,
         operand,
         start_indices=ints("slice: start_indices", start_indices),
@@ -118,7 +118,7 @@ def _unslice(
     ):
         width = 1 + (count - 1) * stride if count else 0
         config.append((start, size - start - width, stride - 1))
-    return pad(ct, full((), 0, x.aval.dtype), config)
+    return pad(ct, shapes.full((), 0, x.aval.dtype), config)
 
 
 @operation(static=("start_index", "limit_index", "stride", "axis"))
@@ -185,7 +185,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
         )
     index %= shape[axis]
     out = slice_in_dim(operand, index, index + 1, 1, axis)
-    return out if keepdims else squeeze(out, axis)
+    return out if keepdims else shapes.squeeze(out, axis)
 
 
 declare(
@@ -194,7 +194,7 @@ declare(
     lower=by_halves(_slice_lower),
     vmap=_slice_vmap,
     sharding=as_first,
-    jvp=[lambda t, out, x, **params: bind1(slice_p, t, **params)],
+    jvp=[lambda t, out, x, **params: stage2.bind1(slice_p, t, **params)],
     transpose=[_unslice],
 )
 
@@ -221,7 +221,7 @@ def pad(
     config = tuple([ints("pad: padding_config", axis_padding) for axis_padding in padding_config])
     if any(len(axis_padding) != 3 for axis_padding in config):
         raise ValueError(f"pad: padding_config must hold three ints for each axis, found {config}")
-    return bind1(pad_p, operand, padding_value, padding_config=config)
+    return stage2.bind1(pad_p, operand, padding_value, padding_config=config)
 
 
 def _pad_type(
@@ -268,14 +268,14 @@ def _pad_vmap(
     if padding_dim is None:
         return [pad(x, padding_value, config)], [0]
     # Each example has its own padding value: pad with 0, then replace the padding by a select.
-    padded = pad(x, full((), 0, typeof(x).dtype), config)
+    padded = pad(x, shapes.full((), 0, typeof(x).dtype), config)
     shape = typeof(padded).shape
-    own = broadcast_in_dim(padding_value, shape, (0,))
+    own = shapes.broadcast_in_dim(padding_value, shape, (0,))
     return [select(_is_padding(typeof(x).shape, config), own, padded)], [0]
 
 
 def _is_padding(shape: Shape, padding_config: PaddingConfig) -> Any:
-    return pad(full(shape, False), True, padding_config)
+    return pad(shapes.full(shape, False), True, padding_config)
 
 
 def _unpad(ct: Any, x: UndefPrimal, padding_value: Any, *, padding_config: PaddingConfig) -> Any:
@@ -283,7 +283,7 @@ def _unpad(ct: Any, x: UndefPrimal, padding_value: Any, *, padding_config: Paddi
     low, high, interior = ([config[i] for config in padding_config] for i in range(3))
     if min([0, *low, *high]) < 0:
         taken = [(max(-before, 0), max(-after, 0), 0) for before, after, _ in padding_config]
-        ct = pad(ct, full((), 0, typeof(ct).dtype), taken)
+        ct = pad(ct, shapes.full((), 0, typeof(ct).dtype), taken)
         low, high = ([max(n, 0) for n in numbers] for numbers in (low, high))
     limits = [size - n for size, n in zip(typeof(ct).shape, high, strict=True)]
     return slice(ct, low, limits, [n + 1 for n in interior])
@@ -293,7 +293,7 @@ def _sum_of_padding(
     ct: Any, x: Any, padding_value: UndefPrimal, *, padding_config: PaddingConfig
 ) -> Any:
     shape = x.aval.shape if isinstance(x, UndefPrimal) else typeof(x).shape
-    padding = select(_is_padding(shape, padding_config), ct, full_like(ct, 0))
+    padding = select(_is_padding(shape, padding_config), ct, shapes.full_like(ct, 0))
     return stage2.reduce_sum(padding, tuple(range(typeof(ct).ndim)))
 
 
@@ -305,9 +305,11 @@ declare(
     sharding=as_first,
     jvp=[
         lambda t, out, x, padding_value, *, padding_config: pad(
-            t, full_like(padding_value, 0), padding_config
+            t, shapes.full_like(padding_value, 0), padding_config
         ),
-        lambda t, out, x, padding_value, *, padding_config: pad(full_like(x, 0), t, padding_config),
+        lambda t, out, x, padding_value, *, padding_config: pad(
+            shapes.full_like(x, 0), t, padding_config
+        ),
     ],
     transpose=[_unpad, _sum_of_padding],
     jointly=True,
@@ -333,7 +335,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Array:
         raise ValueError("concatenate: there must be at least one operand")
     require_dtypes_alike("concatenate", *map(typeof, operands))
     (dimension,) = ints("concatenate: dimension", dimension)
-    return bind1(concatenate_p, *operands, dimension=dimension)
+    return stage2.bind1(concatenate_p, *operands, dimension=dimension)
 
 
 def _concatenate_type(*operands: ShapedArray, dimension: int) -> list[ShapedArray]:
@@ -471,8 +473,8 @@ def _split_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], **params: Any
 ) -> tuple[list[Any], list[Any]]:
     parts = bind(split_p, *primals, **params)
-    if type(tangents[0]) is Zero:
-        return parts, [Zero.like(part) for part in parts]
+    if type(tangents[0]) is stage2.Zero:
+        return parts, [stage2.Zero.like(part) for part in parts]
     return parts, bind(split_p, *tangents, **params)
 
 
@@ -510,7 +512,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     if len({aval.dtype for aval in avals}) != 1:
         raise TypeError(f"stack: takes arrays of one dtype, found {found}")
     axis = canonical_axis("stack", axis, avals[0].ndim + 1)
-    return concatenate([expand_dims(x, (axis,)) for x in operands], axis)
+    return concatenate([shapes.expand_dims(x, (axis,)) for x in operands], axis)
 
 
 @operation(static="axis")
@@ -525,4 +527,4 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """
     axis = canonical_axis("unstack", axis, typeof(x).ndim)
     parts = [slice_in_dim(x, i, i + 1, axis=axis) for i in range(typeof(x).shape[axis])]
-    return tuple([squeeze(part, (axis,)) for part in parts])
+    return tuple([shapes.squeeze(part, (axis,)) for part in parts])

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax.errors.arguments import require_fit
 from minijax.lax.elementwise import neg
 from minijax.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gather
@@ -19,15 +20,15 @@ from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import by_batch, by_lines
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
-from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof
+from minijax_stage2 import ShapedArray, Zero, bind, typeof
 from minijax_stage2.functions import canonical_axis, ints, moveaxis
 from minijax_stage2.shaped_array import NO_NUMBER, is_inexact, kind_of
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 
-sort_p = Primitive("sort")
-top_k_p = Primitive("top_k")
+sort_p = stage2.Primitive("sort")
+top_k_p = stage2.Primitive("top_k")
 
 Avals = Sequence[ShapedArray]
 Values = Sequence[Any]

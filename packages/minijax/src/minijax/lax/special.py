@@ -15,14 +15,7 @@ from minijax.lax.conversion import bitcast_convert_type
 from minijax.lax.elementwise import abs, sign, square, where
 from minijax.lax.formulas import horner, in_32_bits_at_least, to_64_bits
 from minijax.lax.transcendental import exp, log, sqrt, with_accuracy
-from minijax.primitives.declare import (
-    Binary,
-    Unary,
-    binary,
-    lower_by_primitives,
-    no_derivative,
-    unary,
-)
+from minijax.primitives import declare
 from minijax.runtime.array import Array, ArrayLike, to_array
 from minijax.runtime.jit import jit
 from minijax.runtime.operation import operation
@@ -46,7 +39,7 @@ def _exp_of_negative_square(x: Any) -> Any:
     return where(x == x, exp_of_square(x, -1.0), math.nan)
 
 
-_bell: Unary = unary(
+_bell: declare.Unary = declare.unary(
     "bell",
     "",
     hlo=in_32_bits_at_least(_exp_of_negative_square),
@@ -56,7 +49,7 @@ _bell: Unary = unary(
 )
 
 
-erf = unary(
+erf = declare.unary(
     "erf",
     """The error function of `x`: the integral of `2 / sqrt(pi) * exp(-t**2)` from 0 to `x`.
 
@@ -69,7 +62,7 @@ erf = unary(
 )
 
 
-erfc = with_accuracy(unary(
+erfc = with_accuracy(declare.unary(
     "erfc",
     """`1 - erf(x)`, accurate even where that is nearly 0.
 
@@ -82,7 +75,7 @@ erfc = with_accuracy(unary(
 ))  # fmt: skip
 
 
-erf_inv = unary(
+erf_inv = declare.unary(
     "erf_inv",
     """The number whose error function is `x`.
 
@@ -153,7 +146,7 @@ def _i1e_tangent(t: Any, out: Any, x: Any) -> Any:
     return t * where(is_away, slope, 0.5)
 
 
-bessel_i0e = unary(
+bessel_i0e = declare.unary(
     "bessel_i0e",
     """The modified Bessel function of order 0, times `exp(-abs(x))`.
 
@@ -166,7 +159,7 @@ bessel_i0e = unary(
 )
 
 
-bessel_i1e: Unary = unary(
+bessel_i1e: declare.Unary = declare.unary(
     "bessel_i1e",
     """The modified Bessel function of order 1, times `exp(-abs(x))`.
 
@@ -246,7 +239,7 @@ def log_of_normal(x: Any) -> Any:
 # The logarithm of the gamma function, its derivatives, and the zeta function.
 
 
-_lgamma_of_64_bits = unary(
+_lgamma_of_64_bits = declare.unary(
     "lgamma_of_64_bits",
     "",
     hlo="chlo.lgamma",
@@ -263,18 +256,18 @@ def _lgamma(x: Any) -> Any:
     return where(is_root, 0.0, _lgamma_of_64_bits(x))
 
 
-lgamma = unary(
+lgamma = declare.unary(
     "lgamma",
     """The logarithm of the absolute value of the gamma function of `x`.
 
     >>> f"{lax.exp(lax.lgamma(5.0)):.3f}"
     '24.000'
     """,
-    hlo=lower_by_primitives(_lgamma),
+    hlo=declare.lower_by_primitives(_lgamma),
     kinds="f",
     jvp=lambda t, out, x: t * digamma(x),
 )
-digamma: Unary = unary(
+digamma: declare.Unary = declare.unary(
     "digamma",
     """The derivative of `lgamma`.
 
@@ -285,13 +278,13 @@ digamma: Unary = unary(
     kinds="f",
     jvp=lambda t, out, x: t * _polygamma(*stage2.promote(1, x)),
 )
-_polygamma: Binary = binary(
+_polygamma: declare.Binary = declare.binary(
     "polygamma",
     "",
     hlo="chlo.polygamma",
     kinds="f",
     jvp=(
-        no_derivative("polygamma", "m"),
+        declare.no_derivative("polygamma", "m"),
         lambda t, out, m, x: t * _polygamma(m + 1, x),
     ),
 )
@@ -351,10 +344,10 @@ def _zeta_slope_offset_slope(x: Any, q: Any) -> Any:
     return _beyond_pole(x, -(_zeta(after, q) + x * _zeta_slope(after, q)))
 
 
-_zeta_slope: Binary = binary(
+_zeta_slope: declare.Binary = declare.binary(
     "slope_of_zeta",
     "",
-    hlo=lower_by_primitives(_zeta_slope_in_64_bits),
+    hlo=declare.lower_by_primitives(_zeta_slope_in_64_bits),
     kinds="f",
     jvp=(
         lambda t, out, x, q: t * _zeta_second_slope(x, q),
@@ -363,7 +356,7 @@ _zeta_slope: Binary = binary(
 )
 
 
-_zeta: Binary = binary(
+_zeta: declare.Binary = declare.binary(
     "zeta",
     "",
     hlo="chlo.zeta",

@@ -13,7 +13,7 @@ from typing import Any
 import minijax_stage2 as stage2
 from minijax.lax import elementwise
 from minijax.lax.elementwise import abs, one_minus_square, square, where
-from minijax.primitives.declare import Rule, Unary, binary, lower_by_primitives, unary
+from minijax.primitives import declare
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.lowering import own_lowering_rules
 from minijax.runtime.operation import Operation, operation
@@ -84,9 +84,9 @@ def with_accuracy(function: Callable[..., Any]) -> Any:
     return Operation(wrapped, "accuracy")
 
 
-def elementary(name: str, doc: str, **rules: Any) -> Unary:
+def elementary(name: str, doc: str, **rules: Any) -> declare.Unary:
     """Declare a primitive as `unary` does; its function takes `accuracy`."""
-    function: Unary = with_accuracy(unary(name, doc, **rules))
+    function: declare.Unary = with_accuracy(declare.unary(name, doc, **rules))
     return function
 
 
@@ -187,7 +187,7 @@ log2 = elementary(
     >>> lax.log2(jnp.array([0.5, 8.0]))
     Array([-1.,  3.], dtype=float32)
     """,
-    hlo=lower_by_primitives(lambda x: log(x) * (1 / math.log(2))),
+    hlo=declare.lower_by_primitives(lambda x: log(x) * (1 / math.log(2))),
     jvp=lambda t, out, x: t / (x * math.log(2)),
 )
 log1p = elementary(
@@ -239,7 +239,7 @@ exp2 = elementary(
     >>> jnp.exp2(jnp.array([3.0, -1.0]))
     Array([8. , 0.5], dtype=float32)
     """,
-    hlo=lower_by_primitives(lambda x: exp(x * math.log(2))),
+    hlo=declare.lower_by_primitives(lambda x: exp(x * math.log(2))),
     jvp=lambda t, out, x: t * (out * math.log(2)),
 )
 
@@ -256,7 +256,7 @@ def _slope_of_asinh(x: Any) -> Any:
     return rsqrt(squares) / scale
 
 
-asin = unary(
+asin = declare.unary(
     "asin",
     """The angle whose sine is `x`.
 
@@ -266,7 +266,7 @@ asin = unary(
     hlo="chlo.asin",
     jvp=lambda t, out, x: t * rsqrt(one_minus_square(x)),
 )
-acos = unary(
+acos = declare.unary(
     "acos",
     """The angle whose cosine is `x`.
 
@@ -276,7 +276,7 @@ acos = unary(
     hlo="chlo.acos",
     jvp=lambda t, out, x: -(t * rsqrt(one_minus_square(x))),
 )
-atan = unary(
+atan = declare.unary(
     "atan",
     """The angle whose tangent is `x`.
 
@@ -286,7 +286,7 @@ atan = unary(
     hlo="chlo.atan",
     jvp=lambda t, out, x: t / (1 + square(x)),
 )
-atan2 = binary(
+atan2 = declare.binary(
     "atan2",
     """The angle of the point `(y, x)`, where `x` is the first operand: from -pi to pi.
 
@@ -301,7 +301,7 @@ atan2 = binary(
     ),
 )
 
-sinh = unary(
+sinh = declare.unary(
     "sinh",
     """The hyperbolic sine of `x`.
 
@@ -311,7 +311,7 @@ sinh = unary(
     hlo="chlo.sinh",
     jvp=lambda t, out, x: t * cosh(x),
 )
-cosh: Unary = unary(
+cosh: declare.Unary = declare.unary(
     "cosh",
     """The hyperbolic cosine of `x`.
 
@@ -321,7 +321,7 @@ cosh: Unary = unary(
     hlo="chlo.cosh",
     jvp=lambda t, out, x: t * sinh(x),
 )
-asinh = unary(
+asinh = declare.unary(
     "asinh",
     """The number whose hyperbolic sine is `x`.
 
@@ -331,7 +331,7 @@ asinh = unary(
     hlo="chlo.asinh",
     jvp=lambda t, out, x: t * _slope_of_asinh(x),
 )
-acosh = unary(
+acosh = declare.unary(
     "acosh",
     """The number from 0 on whose hyperbolic cosine is `x`.
 
@@ -341,7 +341,7 @@ acosh = unary(
     hlo="chlo.acosh",
     jvp=lambda t, out, x: t * (rsqrt(x - 1) * rsqrt(x + 1)),
 )
-atanh = unary(
+atanh = declare.unary(
     "atanh",
     """The number whose hyperbolic tangent is `x`.
 
@@ -353,14 +353,14 @@ atanh = unary(
 )
 
 
-def _exact_on_imaginary_axis(rule: Rule, value: Callable[[Any, Any], Any]) -> Rule:
+def _exact_on_imaginary_axis(rule: declare.Rule, value: Callable[[Any, Any], Any]) -> declare.Rule:
     """A lowering rule with another value where the real part is 0: 0 times infinity is NaN."""
 
     def corrected(z: Any, out: Any) -> Any:
         x, y = elementwise.real(z), elementwise.imag(z)
         return where(x == 0, value(x, y), out)
 
-    lower_corrected = lower_by_primitives(corrected)
+    lower_corrected = declare.lower_by_primitives(corrected)
 
     def imaginary_axis_lower(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, **params: Any

@@ -8,17 +8,10 @@ import minijax.lax.elementwise as elementwise
 import minijax.lax.elementwise as extremes
 import minijax.lax.elementwise as selection
 import minijax.lax.reductions as reductions
+import minijax_stage2 as stage2
 from minijax.errors.arguments import checking_arguments
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.elementwise import ge, le
-from minijax.lax.reductions import (
-    check_inits,
-    declare_computation,
-    finite_init,
-    halves,
-    is_number,
-    vectorised,
-)
 from minijax.lax.shapes import broadcast_in_dim, full
 from minijax.lax.slicing import pad, slice
 from minijax.primitives.declare import declare, no_derivative
@@ -26,7 +19,7 @@ from minijax.primitives.regions import operation_of, region, stage_computation
 from minijax.primitives.sharding_rules import as_any, as_first
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.shardings.types import spec_of
-from minijax_stage2 import Primitive, ShapedArray, bind, bind1, tree_flatten, tree_unflatten, typeof
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import ints
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.shaped_array import Shape, is_inexact
@@ -148,8 +141,8 @@ def reduce_window(
     """
     if window_dimensions is None:
         raise TypeError("reduce_window: window_dimensions must be a sequence of ints, found None")
-    xs, tree = tree_flatten(operand)
-    inits, init_tree = tree_flatten(init_value)
+    xs, tree = stage2.tree_flatten(operand)
+    inits, init_tree = stage2.tree_flatten(init_value)
     if tree != init_tree or not xs:
         raise TypeError(
             f"reduce_window: init_value must have the structure of operand, {tree}, "
@@ -159,17 +152,20 @@ def reduce_window(
     jaxpr = stage_computation("reduce_window", computation, avals, tree)
     operation_name = str(operation_of(jaxpr))
     inits = [
-        finite_init(operation_name, init, aval) for init, aval in zip(inits, avals, strict=True)
+        reductions.finite_init(operation_name, init, aval)
+        for init, aval in zip(inits, avals, strict=True)
     ]
-    check_inits("reduce_window", avals, [typeof(x) for x in inits])
+    reductions.check_inits("reduce_window", avals, [typeof(x) for x in inits])
     window = _window(
         avals[0].shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
     )
     known = _KNOWN.get(operation_name)
-    if known and is_number(inits[0], known[1](avals[0].dtype)):
-        return tree_unflatten(tree, [known[0](xs[0], **window)])
-    check_inits("reduce_window", avals, [typeof(x) for x in inits], exact=True)
-    return tree_unflatten(tree, bind(reduce_window_p, *xs, *inits, jaxpr=jaxpr, **window))
+    if known and reductions.is_number(inits[0], known[1](avals[0].dtype)):
+        return stage2.tree_unflatten(tree, [known[0](xs[0], **window)])
+    reductions.check_inits("reduce_window", avals, [typeof(x) for x in inits], exact=True)
+    return stage2.tree_unflatten(
+        tree, stage2.bind(reduce_window_p, *xs, *inits, jaxpr=jaxpr, **window)
+    )
 
 
 def _window(
@@ -243,8 +239,8 @@ def int_pairs(pairs: Sequence[Sequence[int]]) -> str:
 
 
 def _select_and_scatter_type(*avals: ShapedArray, jaxpr: Jaxpr, **window: Any) -> list[ShapedArray]:
-    xs, inits = halves(avals)
-    check_inits("reduce_window", xs, inits)
+    xs, inits = reductions.halves(avals)
+    reductions.check_inits("reduce_window", xs, inits)
     is_weak = all(aval.weak_type for aval in avals)
     return [ShapedArray(windowed_shape(x.shape, window), x.dtype, is_weak) for x in xs]
 
@@ -257,10 +253,10 @@ def _reduce_window_lower(
 
 def _by_offsets(jaxpr: Jaxpr, window: Window) -> Callable[..., list[Any]]:
     """The reduction in terms of slices, one for each element of a window."""
-    combine = vectorised(jaxpr)
+    combine = reductions.vectorised(jaxpr)
 
     def offsets_function(*operands: Any) -> list[Any]:
-        xs, inits = halves(operands)
+        xs, inits = reductions.halves(operands)
         counts = windowed_shape(typeof(xs[0]).shape, window)
         gaps = [base - 1 for base in window["base_dilation"]]
         config = [(*pair, gap) for pair, gap in zip(window["padding"], gaps, strict=True)]
@@ -298,13 +294,13 @@ def pad_or_crop(x: Any, padding_value: Any, config: Sequence[tuple[int, int, int
 def _reduce_window_vmap(
     axis: BatchAxis, values: Values, dims: Sequence[BatchDim], *, jaxpr: Jaxpr, **window: Any
 ) -> tuple[list[Any], list[BatchDim]]:
-    xs, inits = halves(values)
-    x_dims, init_dims = halves(dims)
+    xs, inits = reductions.halves(values)
+    x_dims, init_dims = reductions.halves(dims)
     if any(dim is not None for dim in init_dims):  # each example has its own initial value
         f = _by_offsets(jaxpr, window)
         return vmap_flat(f, values, dims, axis, "reduce_window")
     xs = [move_batch_dim(x, axis, dim, 0) for x, dim in zip(xs, x_dims, strict=True)]
-    outs = bind(reduce_window_p, *xs, *inits, jaxpr=jaxpr, **for_examples(window))
+    outs = stage2.bind(reduce_window_p, *xs, *inits, jaxpr=jaxpr, **for_examples(window))
     return outs, [0] * len(xs)
 
 
@@ -314,7 +310,7 @@ def _select_and_scatter_jvp(
     return jvp_flat(_by_offsets(jaxpr, window), primals, tangents, "reduce_window")
 
 
-declare_computation(
+reductions.declare_computation(
     reduce_window_p,
     _select_and_scatter_type,
     _reduce_window_lower,
@@ -343,7 +339,7 @@ def declare_window(
 
     def window_lower(b: FunctionBuilder, out_avals: Avals, x: Value, **window: Any) -> list[Value]:
         scalar = ShapedArray((), x.aval.dtype)
-        jaxpr = stage_computation(name, combine, [scalar], tree_flatten(0)[1])
+        jaxpr = stage_computation(name, combine, [scalar], stage2.tree_flatten(0)[1])
         start = b.constant(init(scalar.dtype), scalar)
         return lower_window(b, out_avals, [x, start], jaxpr, window)
 
@@ -548,7 +544,7 @@ def _scatter_add_lower(
     scalar = ShapedArray((), x.aval.dtype)
     compare = SELECTIONS[select][0]
     which = trace_to_jaxpr(lambda x, y: [compare(x, y)], [scalar] * 2, "lowering", None).jaxpr
-    add = stage_computation("add", elementwise.add, [scalar], tree_flatten(0)[1])
+    add = stage_computation("add", elementwise.add, [scalar], stage2.tree_flatten(0)[1])
     zero = b.constant(0, scalar)
     operands = [x, source, zero]
     names = ", ".join(operand.name for operand in operands)
@@ -672,7 +668,7 @@ def _select_and_scatter_lower(
         "select_and_scatter",
         lambda x, y: _run_program(scatter_jaxpr, scatter_consts, x, y)[0],
         [scalar],
-        tree_flatten(0)[1],
+        stage2.tree_flatten(0)[1],
     )
     names = ", ".join(x.name for x in operands)
     return b.emit(

@@ -11,26 +11,8 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.errors.tracebacks import hide_frames, hiding_frames
 from minijax.lax.gathering import GatherScatterMode
+from minijax.numpy import indexing
 from minijax.numpy.dtypes import warn_if_lossy
-from minijax.numpy.indexing import (
-    Pattern,
-    StartIsUnknown,
-    axes_of,
-    get,
-    indices_of,
-    ints_as_operands,
-    is_inside,
-    parse_index,
-    pattern_of,
-    plan_index,
-    require_elements,
-    reverse,
-    shape_of_cut,
-    starts_as_operands,
-    take_window,
-    window_of,
-)
-from minijax.numpy.indexing import StaticSlice as Slice
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import as_weak_as, result_type
@@ -106,7 +88,7 @@ class _IndexUpdateRef:
         Array([ 2., -1.], dtype=float32)
         """
         promised = GatherScatterMode.PROMISE_IN_BOUNDS
-        return takes_out_sharding(get)(
+        return takes_out_sharding(indexing.get)(
             self.array,
             self.index,
             mode=promised if mode is None else GatherScatterMode.from_any(mode),
@@ -206,23 +188,25 @@ def _update(
         if not callable(kind):
             warn_if_lossy(x, values)
         shape = typeof(x).shape
-        x, entries, operands = parse_index(x, index)
+        x, entries, operands = indexing.parse_index(x, index)
         with_axes = typeof(x).shape  # a boolean scalar in the index adds an axis
         if not operands:
-            require_elements(entries, with_axes)
-        has_steps = any(isinstance(entry, Slice) and abs(entry.step) > 1 for entry in entries)
-        is_bounded = is_inside(entries, with_axes, wrap_negative_indices) and not operands
+            indexing.require_elements(entries, with_axes)
+        has_steps = any(
+            isinstance(entry, indexing.StaticSlice) and abs(entry.step) > 1 for entry in entries
+        )
+        is_bounded = indexing.is_inside(entries, with_axes, wrap_negative_indices) and not operands
         if wrap_negative_indices and not has_steps and (is_bounded or scatter_mode is not DROP):
-            moved, known = starts_as_operands(entries, operands, with_axes)
-            pattern = pattern_of(tuple(moved))
+            moved, known = indexing.starts_as_operands(entries, operands, with_axes)
+            pattern = indexing.pattern_of(tuple(moved))
             if pattern.is_basic:
                 return _update_window(x, values, *known, pattern=pattern, kind=kind)
-        moved, known = ints_as_operands(entries, operands)
+        moved, known = indexing.ints_as_operands(entries, operands)
         out = _scattered(
             x,
             values,
             *known,
-            pattern=pattern_of(tuple(moved)),
+            pattern=indexing.pattern_of(tuple(moved)),
             kind=kind,
             mode=scatter_mode,
             wraps=wrap_negative_indices,
@@ -230,8 +214,8 @@ def _update(
             indices_are_sorted=indices_are_sorted,
         )
         return out if with_axes == shape else lax.reshape(out, shape)
-    except StartIsUnknown as found:
-        window, left, starts = found.window(x, axes_of)
+    except indexing.StartIsUnknown as found:
+        window, left, starts = found.window(x, indexing.axes_of)
         updated = _update(
             kind,
             window,
@@ -243,23 +227,27 @@ def _update(
             wrap_negative_indices=wrap_negative_indices,
         )
         put = lax.dynamic_update_slice(x, updated, starts)
-        return jnp.where(found.is_inside(x, axes_of), put, x) if scatter_mode is DROP else put
+        return (
+            jnp.where(found.is_inside(x, indexing.axes_of), put, x) if scatter_mode is DROP else put
+        )
     except Exception as error:
         hide_frames(error)
         raise
 
 
 @operation(static=("pattern", "kind"))
-def _update_window(x: Any, values: Any, *operands: Any, pattern: Pattern, kind: Kind) -> Any:
+def _update_window(
+    x: Any, values: Any, *operands: Any, pattern: indexing.Pattern, kind: Kind
+) -> Any:
     """Update the elements that `cut_out` with this pattern would cut out."""
     aval = typeof(x)
-    (starts, sizes), steps = window_of(aval.shape, operands, pattern)
+    (starts, sizes), steps = indexing.window_of(aval.shape, operands, pattern)
     if 0 in sizes:  # an empty update accepts values of any shape
         return x
-    new = _broadcast_values(kind, aval, values, shape_of_cut(pattern), sizes)
-    new = reverse(new, [axis for axis, step in enumerate(steps) if step < 0])
+    new = _broadcast_values(kind, aval, values, indexing.shape_of_cut(pattern), sizes)
+    new = indexing.reverse(new, [axis for axis, step in enumerate(steps) if step < 0])
     if kind != "set":
-        old = take_window(x, starts, sizes)
+        old = indexing.take_window(x, starts, sizes)
         new = kind(old) if callable(kind) else SCATTERS[kind][0](old, new)
     new = broadcast_to(cast(new, aval), tuple(sizes))
     if tuple(sizes) == aval.shape:  # the update replaces all of x
@@ -282,7 +270,7 @@ def _scattered(
     x: Any,
     values: Any,
     *operands: Any,
-    pattern: Pattern,
+    pattern: indexing.Pattern,
     kind: Kind,
     mode: GatherScatterMode,
     wraps: bool,
@@ -291,12 +279,14 @@ def _scattered(
 ) -> Any:
     """Update the elements that `gather` with this pattern would gather."""
     aval = typeof(x)
-    plan = plan_index(pattern, aval.shape, *[typeof(operand).shape for operand in operands])
+    plan = indexing.plan_index(
+        pattern, aval.shape, *[typeof(operand).shape for operand in operands]
+    )
     if 0 in plan.shape:
         return x
-    indices = indices_of(plan, aval.shape, operands, wraps)
+    indices = indexing.indices_of(plan, aval.shape, operands, wraps)
     updates = _broadcast_values(kind, aval, values, plan.shape, plan.gathered_shape)
-    updates = reverse(updates, plan.reversed_axes)
+    updates = indexing.reverse(updates, plan.reversed_axes)
     numbers = lax.ScatterDimensionNumbers(*plan.numbers)
     options: Any = {
         "unique_indices": unique_indices or plan.is_unique,

@@ -10,25 +10,16 @@ from typing import IO, Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax import lax
-from minijax.dtypes import DTypeLike, bfloat16, canonicalize_dtype, finfo, result_type
+from minijax import dtypes, lax
 from minijax.errors.arguments import checking_arguments, require_flags
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.conversion import convert_silently
 from minijax.lax.shapes import Filling, filled, filled_like, sizes_of
 from minijax.lax.sharding import placed_result
+from minijax.numpy import shapes
 from minijax.numpy.dtypes import default_float, default_int
-from minijax.numpy.shapes import (
-    broadcast_to,
-    concatenate,
-    expand_dims,
-    moveaxis,
-    ndim,
-    shape,
-    stack,
-)
+from minijax.numpy.shapes import shape
 from minijax.runtime import array as arrays
-from minijax.runtime.array import Array, ArrayLike, in_own_memory, is_value, to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import promote, require_promotable, warn_of_lost_part
@@ -52,14 +43,14 @@ _USUAL_DTYPES = np.dtype, type, str  # forms of a dtype that need no checks
 @evaluated_by_library
 def array(
     object: Any,
-    dtype: DTypeLike | None = None,
+    dtype: dtypes.DTypeLike | None = None,
     *,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
     device: Any = None,
     out_sharding: Any = None,
-) -> Array:
+) -> arrays.Array:
     """An Array of numbers.
 
     Arguments:
@@ -84,12 +75,12 @@ def array(
     if copy is not True:
         require_flags("array", copy=copy)
     out = _asarray(object, dtype, order, ndmin, device, out_sharding)
-    return in_own_memory(out) if copy and isinstance(object, Array) else out
+    return arrays.in_own_memory(out) if copy and isinstance(object, arrays.Array) else out
 
 
 def _asarray(
     object: Any, dtype: Any, order: str | None, ndmin: int, device: Any, out_sharding: Any
-) -> Array:
+) -> arrays.Array:
     """As `array`, without a copy of an Array."""
     if dtype is not None and not isinstance(dtype, _USUAL_DTYPES):
         dtype = dialect().dtype_of("array", dtype)
@@ -99,7 +90,7 @@ def _asarray(
         object = list(object)
     out: Any
     if isinstance(object, list) and any(map(_is_no_number, tree_leaves(object))):
-        out = stack([asarray(item) for item in object])
+        out = shapes.stack([asarray(item) for item in object])
         out = lax.convert_element_type(out, typeof(out).dtype)  # a list of numbers is not weak
     else:
         out = _from_other_library(object)
@@ -116,7 +107,7 @@ def _asarray(
     if ndmin > _MOST_AXES:
         raise ValueError(f"array: ndmin must be {_MOST_AXES} at most, found {shown(ndmin)}")
     lacking = ndmin - typeof(out).ndim
-    out = expand_dims(out, range(lacking)) if lacking > 0 else out
+    out = shapes.expand_dims(out, range(lacking)) if lacking > 0 else out
     return placed_result("array", out, device, out_sharding)
 
 
@@ -138,7 +129,7 @@ def _from_other_library(x: Any) -> Any:
     if hasattr(x, "__jax_array__"):
         return x.__jax_array__()
     knows_numpy = hasattr(x, "__array__") or hasattr(x, "__array_interface__")
-    if not is_value(x) and not isinstance(x, np.ma.MaskedArray):
+    if not arrays.is_value(x) and not isinstance(x, np.ma.MaskedArray):
         return np.asarray(x) if knows_numpy or _is_buffer(x) else x
     return x
 
@@ -156,13 +147,13 @@ def _is_buffer(x: Any) -> bool:
 @evaluated_by_library
 def asarray(
     a: Any,
-    dtype: DTypeLike | None = None,
+    dtype: dtypes.DTypeLike | None = None,
     order: str | None = None,
     *,
     copy: bool | None = None,
     device: Any = None,
     out_sharding: Any = None,
-) -> Array:
+) -> arrays.Array:
     """`a` as an Array, without a copy if possible or unless `copy`.
 
     Arguments:
@@ -179,17 +170,17 @@ def asarray(
     if copy is not None:
         require_flags("asarray", copy=copy)
     out = _asarray(a, dtype, order, 0, device, out_sharding)
-    return in_own_memory(out) if copy and isinstance(a, Array) else out
+    return arrays.in_own_memory(out) if copy and isinstance(a, arrays.Array) else out
 
 
 @operation(static=("shape", "dtype", "device", "out_sharding"), creates=True)
 def zeros(
     shape: Shape,
-    dtype: DTypeLike | None = None,
+    dtype: dtypes.DTypeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
-) -> Array:
+) -> arrays.Array:
     """An array of zeros.
 
     Arguments:
@@ -231,12 +222,12 @@ def ones(shape: Any, dtype: Any, *, device: Any, out_sharding: Any) -> Any:
 @partial(Filling, static=("shape", "dtype", "device", "out_sharding"))
 def full(
     shape: Shape,
-    fill_value: ArrayLike,
-    dtype: DTypeLike | None = None,
+    fill_value: arrays.ArrayLike,
+    dtype: dtypes.DTypeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
-) -> Array:
+) -> arrays.Array:
     """An array filled with `fill_value`.
 
     Arguments:
@@ -253,18 +244,20 @@ def full(
     (Array([[7, 7],
            [7, 7]], dtype=int32, weak_type=True), Array([inf, inf], dtype=float32, weak_type=True))
     """
-    return placed_result("full", to_array(filled(shape, fill_value, dtype)), device, out_sharding)
+    return placed_result(
+        "full", arrays.to_array(filled(shape, fill_value, dtype)), device, out_sharding
+    )
 
 
 @operation(static=("dtype", "shape", "device", "out_sharding"), types=True, creates=True)
 def zeros_like(
     a: Any,
-    dtype: DTypeLike | None = None,
+    dtype: dtypes.DTypeLike | None = None,
     shape: Shape | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
-) -> Array:
+) -> arrays.Array:
     """Zeros with the shape and dtype of `a`, unless others are given.
 
     Arguments:
@@ -292,13 +285,13 @@ def ones_like(a: Any, dtype: Any, shape: Any, *, device: Any, out_sharding: Any)
 @operation(static=("dtype", "shape", "device", "out_sharding"), types=True, creates=True)
 def full_like(
     a: Any,
-    fill_value: ArrayLike,
-    dtype: DTypeLike | None = None,
+    fill_value: arrays.ArrayLike,
+    dtype: dtypes.DTypeLike | None = None,
     shape: Shape | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
-) -> Array:
+) -> arrays.Array:
     """An array filled with `fill_value`, in the shape and dtype of `a`, unless others are given.
 
     Arguments:
@@ -313,17 +306,17 @@ def full_like(
     >>> jnp.full_like(jnp.arange(3), 7), jnp.full_like(jnp.arange(2), 0.5, dtype=jnp.float32)
     (Array([7, 7, 7], dtype=int32), Array([0.5, 0.5], dtype=float32))
     """
-    out = to_array(filled_like(a, fill_value, dtype, shape))
+    out = arrays.to_array(filled_like(a, fill_value, dtype, shape))
     return placed_result("full_like", out, device, out_sharding)
 
 
 def empty(
     shape: Shape,
-    dtype: DTypeLike | None = None,
+    dtype: dtypes.DTypeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
-) -> Array:
+) -> arrays.Array:
     """An array with unspecified elements, which are in fact zeros.
 
     Arguments:
@@ -341,11 +334,11 @@ def empty(
 @hiding_frames
 def empty_like(
     prototype: Any,
-    dtype: DTypeLike | None = None,
+    dtype: dtypes.DTypeLike | None = None,
     shape: Shape | None = None,
     *,
     device: Any = None,
-) -> Array:
+) -> arrays.Array:
     """As `empty`, in the shape and dtype of `prototype`, unless others are given.
 
     Arguments:
@@ -369,7 +362,7 @@ def _given_placement(device: Any, out_sharding: Any) -> dict[str, Any]:
 
 
 @hiding_frames
-def identity(n: int, dtype: DTypeLike | None = None) -> Array:
+def identity(n: int, dtype: dtypes.DTypeLike | None = None) -> arrays.Array:
     """The matrix of `n` rows and columns with ones on its diagonal, zeros elsewhere.
 
     >>> jnp.identity(2)
@@ -380,7 +373,7 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
 
 
 @evaluated_by_library
-def copy(a: ArrayLike, order: str | None = None) -> Array:
+def copy(a: arrays.ArrayLike, order: str | None = None) -> arrays.Array:
     """An Array of the same numbers in new memory.
 
     Raises:
@@ -402,10 +395,10 @@ def eye(
     N: int,
     M: int | None = None,
     k: int = 0,
-    dtype: DTypeLike | None = None,
+    dtype: dtypes.DTypeLike | None = None,
     *,
     device: Any = None,
-) -> Array:
+) -> arrays.Array:
     """The matrix of `N` rows and `M` columns with ones on its `k`-th diagonal, zeros elsewhere.
 
     Arguments:
@@ -437,12 +430,12 @@ def eye(
 def arange(
     start: Any,
     stop: Any = None,
-    step: ArrayLike | None = None,
-    dtype: DTypeLike | None = None,
+    step: arrays.ArrayLike | None = None,
+    dtype: dtypes.DTypeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
-) -> Array:
+) -> arrays.Array:
     """The numbers from `start` in steps of `step` up to `stop`, exclusive; or 0 up to `start`.
 
     Arguments:
@@ -469,9 +462,9 @@ def arange(
     dtype = None if dtype is None else dialect().dtype_of("arange", dtype)
     numbers = np.arange(*bounds, dtype=dtype)
     if dtype is None and numbers.dtype.kind in "iu":  # numpy's arange has no narrower integers
-        numbers = numbers.astype(result_type(*(x for x in given.values() if x is not None)))
+        numbers = numbers.astype(dtypes.result_type(*(x for x in given.values() if x is not None)))
     if stop is None and step is None and numbers.dtype.kind in "iu":
-        out = lax.iota(dtype or canonicalize_dtype(numbers.dtype), len(numbers))
+        out = lax.iota(dtype or dtypes.canonicalize_dtype(numbers.dtype), len(numbers))
     else:
         out = arrays.array(numbers, dtype)
     return placed_result("arange", out, device, out_sharding)
@@ -491,12 +484,12 @@ def _known_number(role: str, x: Any) -> Any:
 
 @operation(static=("num", "endpoint", "retstep", "dtype", "axis", "device"), creates=True)
 def linspace(
-    start: ArrayLike,
-    stop: ArrayLike,
+    start: arrays.ArrayLike,
+    stop: arrays.ArrayLike,
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: DTypeLike | None = None,
+    dtype: dtypes.DTypeLike | None = None,
     axis: int = 0,
     *,
     device: Any = None,
@@ -526,11 +519,11 @@ def linspace(
         raise ValueError(f"linspace: num must not be negative, found {num}")
     shape = broadcast_shapes(typeof(start).shape, typeof(stop).shape)
     common = typeof(to_inexact(promote(start, stop)[0]))  # results may not fit in integers
-    start, stop = (broadcast_to(cast(x, common), shape) for x in (start, stop))
+    start, stop = (shapes.broadcast_to(cast(x, common), shape) for x in (start, stop))
     inexact = common.dtype
     dtype = inexact if dtype is None else dialect().dtype_of("linspace", dtype)
     wanted = inexact_dtype(dtype)
-    if finfo(wanted).bits > finfo(inexact).bits:
+    if dtypes.finfo(wanted).bits > dtypes.finfo(inexact).bits:
         inexact = np.result_type(wanted, inexact)
         start, stop = (lax.convert_element_type(x, inexact) for x in (start, stop))
     gaps = num - 1 if endpoint else num
@@ -543,16 +536,16 @@ def linspace(
     # a division by a constant into a product with its inverse.)
     unit = 2.0 ** -max(gaps - 1, 0).bit_length()
     stop_weight, start_weight = (
-        lax.convert_element_type(x * unit, finfo(typeof(start).dtype).dtype)
+        lax.convert_element_type(x * unit, dtypes.finfo(typeof(start).dtype).dtype)
         for x in (index, max(gaps, 1) - index)
     )
     out = (start * start_weight + stop * stop_weight) / (start_weight + stop_weight)
     if endpoint and num > 0:  # the end point exactly; a single number is the start
         last = stop if num > 1 else start
-        out = concatenate([out, expand_dims(last, 0)])
+        out = shapes.concatenate([out, shapes.expand_dims(last, 0)])
     if dtype.kind in "iu":
         out = lax.floor(lax.real(out) if inexact.kind == "c" else out)
-    out = moveaxis(lax.convert_element_type(out, dtype), 0, axis)
+    out = shapes.moveaxis(lax.convert_element_type(out, dtype), 0, axis)
     if retstep:
         if dtype.kind == "f" and inexact.kind == "c":
             distance = lax.real(distance)
@@ -563,14 +556,14 @@ def linspace(
 
 @operation(static=("num", "endpoint", "dtype", "axis"))
 def logspace(
-    start: ArrayLike,
-    stop: ArrayLike,
+    start: arrays.ArrayLike,
+    stop: arrays.ArrayLike,
     num: int = 50,
     endpoint: bool = True,
-    base: ArrayLike = 10.0,
-    dtype: DTypeLike | None = None,
+    base: arrays.ArrayLike = 10.0,
+    dtype: dtypes.DTypeLike | None = None,
     axis: int = 0,
-) -> Array:
+) -> arrays.Array:
     """`base` to the power of `num` evenly spaced numbers from `start` to `stop`.
 
     Arguments:
@@ -595,13 +588,13 @@ def logspace(
 
 @operation(static=("num", "endpoint", "dtype", "axis"))
 def geomspace(
-    start: ArrayLike,
-    stop: ArrayLike,
+    start: arrays.ArrayLike,
+    stop: arrays.ArrayLike,
     num: int = 50,
     endpoint: bool = True,
-    dtype: DTypeLike | None = None,
+    dtype: dtypes.DTypeLike | None = None,
     axis: int = 0,
-) -> Array:
+) -> arrays.Array:
     """`num` numbers from `start` to `stop`, each the same multiple of the one before.
 
     Arguments:
@@ -630,12 +623,12 @@ def geomspace(
     out = lax.exp(exponents) * factor
     num = one_int("geomspace: num", num)
     if num > 0:  # the end points exactly
-        head = expand_dims(broadcast_to(start, shape(out)[1:]), 0)
-        tail = expand_dims(broadcast_to(stop, shape(out)[1:]), 0)
+        head = shapes.expand_dims(shapes.broadcast_to(start, shape(out)[1:]), 0)
+        tail = shapes.expand_dims(shapes.broadcast_to(stop, shape(out)[1:]), 0)
         ends_with_stop = endpoint and num > 1
         between = lax.slice_in_dim(out, 1, num - 1 if ends_with_stop else num)
-        out = concatenate([head, between, *([tail] if ends_with_stop else [])], 0)
-    out = moveaxis(out, 0, axis)
+        out = shapes.concatenate([head, between, *([tail] if ends_with_stop else [])], 0)
+    out = shapes.moveaxis(out, 0, axis)
     return out if dtype is None else lax.convert_element_type(out, dtype)
 
 
@@ -645,7 +638,7 @@ def _magnitude(x: Any) -> Any:
 
 
 @operation(static=("N", "increasing"))
-def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
+def vander(x: arrays.ArrayLike, N: int | None = None, increasing: bool = False) -> arrays.Array:
     """The matrix of the powers of a vector: `N` columns, the highest power first.
 
     Arguments:
@@ -660,7 +653,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     Array([[4, 2, 1],
            [9, 3, 1]], dtype=int32)
     """
-    if ndim(x) != 1:
+    if shapes.ndim(x) != 1:
         raise ValueError(f"vander: expected a vector, found {typeof(x)}")
     (count,) = shape(x) if N is None else ints("vander: N", N)
     if count < 0:
@@ -670,7 +663,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     exponents = lax.iota(whole, count)
     if not increasing:
         exponents = np.int32(count - 1).astype(whole) - exponents
-    return expand_dims(x, 1) ** expand_dims(exponents, 0)
+    return shapes.expand_dims(x, 1) ** shapes.expand_dims(exponents, 0)
 
 
 # Arrays in files, bytes and text: numpy's functions for Arrays.
@@ -686,7 +679,7 @@ set_printoptions = np.set_printoptions
 
 
 @evaluated_by_library
-def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) -> Array:
+def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) -> arrays.Array:
     """Load a file written by `save` or `savez`: an Array, or numpy's archive.
 
     Arguments:
@@ -702,12 +695,16 @@ def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) ->
     """
     found = np.load(file, *args, **kwargs)
     if isinstance(found, np.ndarray) and found.dtype == "V2":  # bfloat16 in numpy's files
-        found = found.view(bfloat16)
-    return arrays.array(found) if isinstance(found, np.ndarray) and is_value(found) else found
+        found = found.view(dtypes.bfloat16)
+    return (
+        arrays.array(found) if isinstance(found, np.ndarray) and arrays.is_value(found) else found
+    )
 
 
 @evaluated_by_library
-def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
+def frombuffer(
+    buffer: Any, dtype: dtypes.DTypeLike = float, count: int = -1, offset: int = 0
+) -> arrays.Array:
     """An Array of the numbers in a buffer of bytes.
 
     Arguments:
@@ -726,7 +723,7 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
 
 
 @evaluated_by_library
-def fromfile(*args: Any, **kwargs: Any) -> Array:
+def fromfile(*args: Any, **kwargs: Any) -> arrays.Array:
     """Not supported, since it cannot be traced; use `asarray(numpy.fromfile(...))`.
 
     Raises:
@@ -746,7 +743,7 @@ def fromfile(*args: Any, **kwargs: Any) -> Array:
 
 
 @evaluated_by_library
-def fromiter(*args: Any, **kwargs: Any) -> Array:
+def fromiter(*args: Any, **kwargs: Any) -> arrays.Array:
     """Not supported, as in JAX; use `asarray(numpy.fromiter(...))`.
 
     Raises:
@@ -764,8 +761,8 @@ def fromiter(*args: Any, **kwargs: Any) -> Array:
 @evaluated_by_library
 @checking_arguments
 def fromstring(
-    string: str | bytes, dtype: DTypeLike = float, count: int = -1, *, sep: str
-) -> Array:
+    string: str | bytes, dtype: dtypes.DTypeLike = float, count: int = -1, *, sep: str
+) -> arrays.Array:
     """An Array of the numbers written in a string.
 
     Arguments:

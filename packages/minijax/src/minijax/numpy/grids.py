@@ -11,23 +11,12 @@ from minijax import lax
 from minijax.dtypes import DTypeLike
 from minijax.errors.arguments import checking_arguments
 from minijax.errors.tracebacks import hiding_frames
+from minijax.numpy import shapes
 from minijax.numpy.creation import arange, asarray, linspace
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.reductions import sum as sum_of
 from minijax.numpy.selection import nonzero
-from minijax.numpy.shapes import (
-    astype,
-    atleast_1d,
-    broadcast_to,
-    concatenate,
-    expand_dims,
-    moveaxis,
-    ndim,
-    ravel,
-    reshape,
-    shape,
-    stack,
-)
+from minijax.numpy.shapes import ndim, shape
 from minijax.runtime.array import Array, ArrayLike, array, require_no_out
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
@@ -109,10 +98,10 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
         if typeof(x).dtype == np.bool_:
             (x,) = nonzero(x)
         elif not typeof(x).size:
-            x = astype(x, default_int())
+            x = shapes.astype(x, default_int())
         sizes = [1] * len(args)
         sizes[position] = shape(x)[0]
-        vectors.append(reshape(x, sizes))
+        vectors.append(shapes.reshape(x, sizes))
     return tuple(vectors)
 
 
@@ -138,7 +127,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: b
         return tuple(lax.broadcasted_iota(dtype, each, axis) for axis, each in enumerate(own))
     if not sizes:
         return lax.full((0,), 0, dtype)
-    return stack([lax.broadcasted_iota(dtype, sizes, axis) for axis in range(len(sizes))])
+    return shapes.stack([lax.broadcasted_iota(dtype, sizes, axis) for axis in range(len(sizes))])
 
 
 @hiding_frames
@@ -196,9 +185,11 @@ class _Grid:
             return _numbers_of(key)
         vectors = [_numbers_of(part) for part in key]
         dtype = np.result_type(*[typeof(x).dtype for x in vectors])
-        vectors = [astype(x, dtype if dtype.itemsize <= 4 else _narrow(dtype)) for x in vectors]
+        vectors = [
+            shapes.astype(x, dtype if dtype.itemsize <= 4 else _narrow(dtype)) for x in vectors
+        ]
         grids = meshgrid(*vectors, indexing="ij", sparse=self.sparse)
-        return grids if self.sparse else stack(grids)
+        return grids if self.sparse else shapes.stack(grids)
 
 
 def _narrow(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -243,16 +234,16 @@ class _Concatenator:
             else:
                 x = asarray(part)
                 own = ndim(x)
-                x = atleast_1d(x)
+                x = shapes.atleast_1d(x)
             lacking = max(least - max(own, 1), 0)
             if lacking:
                 before = lead if lead >= 0 else max(own, 1) + lacking + lead
                 before = lacking if lead == -1 else min(before, lacking)
-                x = reshape(x, (1,) * before + shape(x) + (1,) * (lacking - before))
+                x = shapes.reshape(x, (1,) * before + shape(x) + (1,) * (lacking - before))
             arrays.append(x)
-        out = concatenate(arrays, axis)
+        out = shapes.concatenate(arrays, axis)
         if form is not None:
-            out = expand_dims(out, 0 if form == "r" else 1) if ndim(out) == 1 else out
+            out = shapes.expand_dims(out, 0 if form == "r" else 1) if ndim(out) == 1 else out
         return out
 
 
@@ -282,7 +273,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     (5, 2)
     """
     first, second = canonical_axes("diagonal", (axis1, axis2), ndim(a))
-    a = moveaxis(a, (first, second), (-2, -1))
+    a = shapes.moveaxis(a, (first, second), (-2, -1))
     rows, columns = shape(a)[-2:]
     down, right = max(-offset, 0), max(offset, 0)
     count = max(min(rows - down, columns - right), 0)
@@ -291,7 +282,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
         return lax.full((*lead, 0), 0, typeof(a).dtype)
     # In the flattened matrix, a diagonal is a strided slice.
     start = down * columns + right
-    row = reshape(a, (*lead, rows * columns))
+    row = shapes.reshape(a, (*lead, rows * columns))
     limit = start + (count - 1) * (columns + 1) + 1
     row = lax.convert_element_type(row, typeof(a).dtype)
     return lax.slice_in_dim(row, start, limit, columns + 1, axis=-1)
@@ -330,7 +321,7 @@ def trace(
 
 def _sum_of_diagonal(a: Any, offset: Any, axes: Sequence[int], dtype: Any) -> Any:
     """The sum of a diagonal with a traced offset."""
-    a = moveaxis(a, axes, (-2, -1))
+    a = shapes.moveaxis(a, axes, (-2, -1))
     rows, columns = shape(a)[-2:]
     row = lax.broadcasted_iota(default_int(), (rows, columns), 0)
     column = lax.broadcasted_iota(default_int(), (rows, columns), 1)
@@ -361,7 +352,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     start = max(k, 0) + max(-k, 0) * size
     end = size * size - start - (count + (count - 1) * size)
     row = lax.pad(v, cast(0, typeof(v)), [(start, end, size)])
-    return reshape(row, (size, size))
+    return shapes.reshape(row, (size, size))
 
 
 @operation(static="k")
@@ -373,7 +364,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
            [0, 0, 2],
            [0, 0, 0]], dtype=int32)
     """
-    return lax.convert_element_type(diag(ravel(v), k), typeof(v).dtype)
+    return lax.convert_element_type(diag(shapes.ravel(v), k), typeof(v).dtype)
 
 
 @operation(static=("n", "ndim"))
@@ -442,11 +433,11 @@ def fill_diagonal(
     if not count:
         return a  # type: ignore[return-value]
     if ndim(val):
-        val = ravel(val)
+        val = shapes.ravel(val)
         times = -(-count // max(typeof(val).size, 1))
-        repeated = broadcast_to(val, (times, typeof(val).size))
-        val = lax.slice_in_dim(ravel(repeated), 0, count)
-    return reshape(ravel(a).at[: (count - 1) * step + 1 : step].set(val), sizes)
+        repeated = shapes.broadcast_to(val, (times, typeof(val).size))
+        val = lax.slice_in_dim(shapes.ravel(repeated), 0, count)
+    return shapes.reshape(shapes.ravel(a).at[: (count - 1) * step + 1 : step].set(val), sizes)
 
 
 def _below(rows: int, columns: int, k: int) -> Any:
@@ -505,7 +496,7 @@ def _masked(name: str, m: Any, k: int, below: Any, above: Any) -> Any:
     if ndim(m) < 2:
         raise ValueError(f"{name}: expected at least two axes, found {typeof(m)}")
     is_below = _below(shape(m)[-2], shape(m)[-1], k)
-    return lax.select(broadcast_to(is_below, shape(m)), below, above)
+    return lax.select(shapes.broadcast_to(is_below, shape(m)), below, above)
 
 
 @evaluated_by_library

@@ -17,17 +17,6 @@ from minijax.lax.linalg import eigen, matrices
 from minijax.lax.linalg.eigen import svd as svd_of
 from minijax.lax.linalg.factorizations import lu as lu_of
 from minijax.lax.linalg.factorizations import solve as solve_matrices
-from minijax.lax.linalg.matrices import (
-    DTYPES_OF_XLA,
-    eye_like,
-    is_complex,
-    matrices_of,
-    mH,
-    mT,
-    real_dtype,
-    real_part,
-    times_columns,
-)
 from minijax.lax.precision import PrecisionLike
 from minijax.lax.products import PRECISION_PARAMS
 from minijax.numpy import products, reductions
@@ -40,7 +29,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.names import list_public_names
 from minijax.settings.number_types import require_no_promotion
-from minijax_stage2 import Primitive, Zero, bind, bind1, typeof
+from minijax_stage2 import Primitive, bind, bind1, typeof
 from minijax_stage2.functions import canonical_axes, ints, one_int
 from minijax_stage2.promotion import broadcast_shapes, broadcast_to, to_inexact
 from minijax_stage2.shaped_array import is_inexact
@@ -171,7 +160,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     Array([1. , 0.5], dtype=float32)
     """
     a, b = promote_dtypes(a, b)
-    a, b = matrices_of("solve", a, square=True), to_inexact(b)
+    a, b = matrices.matrices_of("solve", a, square=True), to_inexact(b)
     is_vector = typeof(b).ndim == 1
     if is_vector:
         b = lax.expand_dims(b, [1])
@@ -194,8 +183,8 @@ def inv(a: ArrayLike) -> Array:
     Array([[0.5 , 0.  ],
            [0.  , 0.25]], dtype=float32)
     """
-    a = matrices_of("inv", a, square=True)
-    return solve_matrices(a, eye_like(a))
+    a = matrices.matrices_of("inv", a, square=True)
+    return solve_matrices(a, matrices.eye_like(a))
 
 
 slogdet_p = Primitive("slogdet")
@@ -206,7 +195,7 @@ def _signs_and_logs(a: Any) -> list[Any]:
     on_diagonal = matrices.diagonal(factors)
     last = typeof(pivots).ndim - 1
     rows = lax.broadcasted_iota(typeof(pivots).dtype, typeof(pivots).shape, last)
-    swapped = lax.convert_element_type(pivots != rows, real_dtype(typeof(a).dtype))
+    swapped = lax.convert_element_type(pivots != rows, matrices.real_dtype(typeof(a).dtype))
     swap_signs = lax.select(pivots != rows, lax.full_like(swapped, -1), lax.full_like(swapped, 1))
     size = lax.abs(on_diagonal)
     is_zero = size == lax.full_like(size, 0)
@@ -220,8 +209,8 @@ def _slogdet_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[
     (a,) = primals
     sign, log = bind(slogdet_p, a)
     change = matrices.trace(solve_matrices(a, instantiate(tangents[0])))
-    if not is_complex(a):
-        return [sign, log], [Zero.like(sign), change]
+    if not matrices.is_complex(a):
+        return [sign, log], [stage2.Zero.like(sign), change]
     turn = sign * lax.complex(lax.full_like(log, 0), lax.imag(change))
     return [sign, log], [turn, lax.real(change)]
 
@@ -261,7 +250,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     if is_small and typeof(a).dtype.itemsize == 2:  # LAPACK lacks 16-bit dtypes
         found = det(a)
         return SlogdetResult(lax.sign(found), lax.log(lax.abs(found)))
-    return SlogdetResult(*bind(slogdet_p, matrices_of("slogdet", a, square=True)))
+    return SlogdetResult(*bind(slogdet_p, matrices.matrices_of("slogdet", a, square=True)))
 
 
 det_p = Primitive("det")
@@ -293,12 +282,12 @@ def det(a: ArrayLike) -> Array:
     >>> f"{jnp.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]])):.2f}"
     '-2.00'
     """
-    a = matrices_of("det", a, True, DTYPES_OF_XLA)
+    a = matrices.matrices_of("det", a, True, matrices.DTYPES_OF_XLA)
     *lead, n, _ = typeof(a).shape
     if n == 0:
         return lax.full(lead, 1, typeof(a).dtype)
     if n > 3:
-        out = bind1(det_p, matrices_of("det", a))
+        out = bind1(det_p, matrices.matrices_of("det", a))
         return lax.convert_element_type(out, typeof(out).dtype)  # drops the weak type
     zeros = [0] * len(lead)
 
@@ -331,7 +320,7 @@ def _pseudoinverses(a: Any, rtol: Any) -> list[Any]:
     cutoff = lax.broadcast_in_dim(rtol * largest, typeof(s).shape, range(ndim - 1))
     counts = s > cutoff
     inverse = lax.select(counts, lax.reciprocal(s), lax.full_like(s, 0))
-    return [matrices.matmul(times_columns(mH(vh), inverse), mH(u))]
+    return [matrices.matmul(matrices.times_columns(matrices.mH(vh), inverse), matrices.mH(u))]
 
 
 def _three_products(x: Any, y: Any, z: Any) -> Any:
@@ -345,8 +334,8 @@ def _three_products(x: Any, y: Any, z: Any) -> Any:
 def _pinv_jvp(t: Any, p: Any, a: Any, rtol: Any) -> Any:
     """Golub and Pereyra's formula (1973), for matrices whose rank does not change."""
     by_p = _three_products(p, t, p)
-    left = _three_products(p, mH(p), mH(t))
-    right = _three_products(mH(t), mH(p), p)
+    left = _three_products(p, matrices.mH(p), matrices.mH(t))
+    right = _three_products(matrices.mH(t), matrices.mH(p), p)
     outside_columns = left - _three_products(left, a, p)
     outside_rows = right - _three_products(p, a, right)
     return outside_columns - by_p + outside_rows
@@ -386,11 +375,11 @@ def pinv(
     >>> bool(jnp.allclose(jnp.linalg.pinv(a) @ a, jnp.eye(2), atol=1e-5))
     True
     """
-    a = matrices_of("pinv", a)
+    a = matrices.matrices_of("pinv", a)
     *lead, m, n = typeof(a).shape
     if hermitian and m != n:
         raise ValueError(f"pinv: matrices that are hermitian are square, found {typeof(a)}")
-    dtype = real_dtype(typeof(a).dtype)
+    dtype = matrices.real_dtype(typeof(a).dtype)
     rtol = rcond if rtol is None else rtol
     if rtol is None:
         rtol = np.asarray(10.0 * max(m, n) * np.finfo(dtype).eps, dtype)
@@ -437,7 +426,7 @@ def _lstsq(a: ArrayLike, b: ArrayLike, rcond: Any) -> tuple[Array, Array, Array,
     a, b = (to_inexact(x) for x in promote_dtypes(a, b))
     if typeof(a).ndim != 2:
         raise TypeError(f"lstsq: a must be a matrix, found {typeof(a)}")
-    a = matrices_of("lstsq", a)
+    a = matrices.matrices_of("lstsq", a)
     if typeof(b).ndim not in (1, 2) or typeof(b).shape[0] != typeof(a).shape[0]:
         raise ValueError(f"lstsq: b {typeof(b)} does not fit the matrix {typeof(a)}")
     is_vector = typeof(b).ndim == 1
@@ -449,7 +438,9 @@ def _lstsq(a: ArrayLike, b: ArrayLike, rcond: Any) -> tuple[Array, Array, Array,
     counts = s >= lax.convert_element_type(rcond, typeof(s).dtype) * along.max(s)
     safe = lax.select(counts, s, lax.full_like(s, 1))
     inverse = lax.select(counts, lax.reciprocal(safe), lax.full_like(s, 0))
-    x = matrices.matmul(times_columns(mH(vh), inverse), matrices.matmul(mH(u), columns))
+    x = matrices.matmul(
+        matrices.times_columns(matrices.mH(vh), inverse), matrices.matmul(matrices.mH(u), columns)
+    )
     rest = lax.sub(columns, matrices.matmul(a, x))
     squares = lax.square(lax.abs(rest))
     residuals = lax.reduce_sum(squares, [0])
@@ -547,8 +538,8 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     Array([[2., 0.],
            [1., 2.]], dtype=float32)
     """
-    lower = linalg.cholesky(mH(a) if upper else a, symmetrize_input=symmetrize_input)
-    return mH(lower) if upper else lower
+    lower = linalg.cholesky(matrices.mH(a) if upper else a, symmetrize_input=symmetrize_input)
+    return matrices.mH(lower) if upper else lower
 
 
 @operation(static="mode")
@@ -568,10 +559,10 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     >>> bool(jnp.allclose(q @ r, a, atol=1e-5)), bool(jnp.allclose(q.T @ q, jnp.eye(2), atol=1e-5))
     (True, True)
     """
-    a = matrices_of("qr", a)
+    a = matrices.matrices_of("qr", a)
     if mode == "raw":
         packed, taus = linalg.geqrf(a)
-        return QRResult(mT(packed), taus)
+        return QRResult(matrices.mT(packed), taus)
     if mode not in ("reduced", "r", "complete", "full"):
         raise ValueError(f"qr: mode must be 'reduced', 'complete', 'r' or 'raw', found {mode!r}")
     q, r = linalg.qr(a, full_matrices=mode in ("complete", "full"))
@@ -703,7 +694,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
             out = a if out is None else products.matmul(out, a)
         n //= 2
         a = products.matmul(a, a) if n else a
-    return eye_like(a) if out is None else out  # type: ignore[return-value]
+    return matrices.eye_like(a) if out is None else out  # type: ignore[return-value]
 
 
 @operation(static="precision")
@@ -785,7 +776,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     """
     if typeof(x).ndim < 2:
         raise ValueError(f"matrix_transpose: takes at least two axes, found {typeof(x)}")
-    return mT(x)
+    return matrices.mT(x)
 
 
 # Norms of vectors and matrices, and functions of singular values.
@@ -826,7 +817,7 @@ def norm(x: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False
 def _length(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     """The square root of the sum of squares."""
     squares = x * lax.conj(x) if typeof(x).dtype.kind == "c" else lax.mul(x, x)
-    return lax.sqrt(along.sum(real_part(squares), axes, keepdims=keepdims))
+    return lax.sqrt(along.sum(matrices.real_part(squares), axes, keepdims=keepdims))
 
 
 def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
@@ -967,7 +958,7 @@ def matrix_rank(
         return lax.convert_element_type(along.any(stage2.ne(x, 0)), "int32")
     rtol = tol if rtol is None else rtol
     s = eigen.svd(x, compute_uv=False)
-    dtype = real_dtype(typeof(x).dtype)
+    dtype = matrices.real_dtype(typeof(x).dtype)
     if rtol is None:
         rtol = max(typeof(x).shape[-2:]) * np.finfo(dtype).eps
     rtol = lax.convert_element_type(rtol, dtype)

@@ -13,21 +13,10 @@ from minijax import lax
 from minijax.errors import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.gathering import as_index, remainder, wrapped_index
+from minijax.numpy import shapes
 from minijax.numpy.dtypes import cast_into
 from minijax.numpy.indexing import known_value, why_unknown
 from minijax.numpy.selection import nonzero
-from minijax.numpy.shapes import (
-    Axes,
-    broadcast_to,
-    concatenate,
-    expand_dims,
-    moveaxis,
-    ndim,
-    ravel,
-    reshape,
-    shape,
-    transpose,
-)
 from minijax.numpy.taking import take
 from minijax.runtime.array import Array, ArrayLike, is_evaluating
 from minijax.runtime.evaluation import evaluated_by_library
@@ -43,14 +32,14 @@ from minijax_stage2.shaped_array import typeof_named
 
 
 @operation(static="axis")
-def flip(m: ArrayLike, axis: Axes | None = None) -> Array:
+def flip(m: ArrayLike, axis: shapes.Axes | None = None) -> Array:
     """`m` with its elements in reverse order along some axes; along all if None.
 
     >>> jnp.flip(jnp.array([[1, 2], [3, 4]])), jnp.flip(jnp.array([1, 2, 3]), axis=0)
     (Array([[4, 3],
            [2, 1]], dtype=int32), Array([3, 2, 1], dtype=int32))
     """
-    return lax.rev(m, canonical_axes("flip", axis, ndim(m)))
+    return lax.rev(m, canonical_axes("flip", axis, shapes.ndim(m)))
 
 
 @operation
@@ -88,22 +77,22 @@ def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
     Array([[2, 4],
            [1, 3]], dtype=int32)
     """
-    first, second = canonical_axes("rot90", axes, ndim(m))
-    order = list(range(ndim(m)))
+    first, second = canonical_axes("rot90", axes, shapes.ndim(m))
+    order = list(range(shapes.ndim(m)))
     order[first], order[second] = second, first
     match k % 4:
         case 0:
             return m  # type: ignore[return-value]
         case 1:
-            return transpose(flip(m, second), order)
+            return shapes.transpose(flip(m, second), order)
         case 2:
             return flip(m, (first, second))
         case _:
-            return flip(transpose(m, order), second)
+            return flip(shapes.transpose(m, order), second)
 
 
 @hiding_frames
-def roll(a: ArrayLike, shift: Any, axis: Axes | None = None) -> Array:
+def roll(a: ArrayLike, shift: Any, axis: shapes.Axes | None = None) -> Array:
     """`a` with its elements shifted cyclically by `shift`.
 
     Arguments:
@@ -130,13 +119,17 @@ def _is_static(shift: Any) -> bool:
 
 
 @operation(static=("axis", "static_shift"))
-def _roll(a: Any, shift: Any = None, *, axis: Axes | None = None, static_shift: Any = None) -> Any:
-    if axis is None and ndim(a) != 1:
-        return reshape(_roll(ravel(a), shift, static_shift=static_shift), shape(a))
+def _roll(
+    a: Any, shift: Any = None, *, axis: shapes.Axes | None = None, static_shift: Any = None
+) -> Any:
+    if axis is None and shapes.ndim(a) != 1:
+        return shapes.reshape(
+            _roll(shapes.ravel(a), shift, static_shift=static_shift), shapes.shape(a)
+        )
     axes = (0,) if axis is None else ints("roll: axis", axis)
     shift = shift if static_shift is None else static_shift
     if not isinstance(shift, tuple) and typeof(shift).ndim:
-        shift = tuple(lax.index_in_dim(shift, i, 0, False) for i in range(shape(shift)[0]))
+        shift = tuple(lax.index_in_dim(shift, i, 0, False) for i in range(shapes.shape(shift)[0]))
     shifts = shift if isinstance(shift, tuple) else (shift,)
     if len(shifts) == 1:
         shifts = shifts * len(axes)
@@ -147,8 +140,8 @@ def _roll(a: Any, shift: Any = None, *, axis: Axes | None = None, static_shift: 
             f"roll: shift and axis must be as many, found {len(shifts)} and {len(axes)}"
         )
     for by, along in zip(shifts, axes, strict=True):
-        along = canonical_axis("roll", along, ndim(a))
-        size = shape(a)[along]
+        along = canonical_axis("roll", along, shapes.ndim(a))
+        size = shapes.shape(a)[along]
         if size:
             a = _rolled(a, by, along, size)
     return a
@@ -162,7 +155,7 @@ def _rolled(a: Any, by: Any, axis: int, size: int) -> Any:
         before, after = lax.split(a, (start, size - start), axis)
         return lax.concatenate((after, before), axis)
     begin = size - remainder(as_index(by), size)
-    twice = concatenate([a, a], axis)
+    twice = shapes.concatenate([a, a], axis)
     return lax.dynamic_slice_in_dim(twice, begin, size, axis, allow_negative_indices=False)
 
 
@@ -194,11 +187,11 @@ def repeat(
     (Array([1, 1, 2, 2], dtype=int32), Array([1, 2, 2, 2], dtype=int32))
     """
     if axis is None:
-        a, axis = ravel(a), 0
-    if not ndim(a):
-        a = reshape(a, (1,))
-    axis = canonical_axis("repeat", axis, ndim(a))
-    size = shape(a)[axis]
+        a, axis = shapes.ravel(a), 0
+    if not shapes.ndim(a):
+        a = shapes.reshape(a, (1,))
+    axis = canonical_axis("repeat", axis, shapes.ndim(a))
+    size = shapes.shape(a)[axis]
     if not size and total_repeat_length is not None:
         return a  # type: ignore[return-value] # nothing to repeat
     known = known_value(repeats)
@@ -238,22 +231,22 @@ def repeat(
 
 @operation(static=("count", "axis"))
 def _repeat_all(a: Any, *, count: int, axis: int) -> Any:
-    sizes = list(shape(a))
+    sizes = list(shapes.shape(a))
     repeated = lax.broadcast_in_dim(
         a,
         (*sizes[: axis + 1], count, *sizes[axis + 1 :]),
         [i + (i > axis) for i in range(len(sizes))],
     )
     sizes[axis] *= count
-    return reshape(repeated, sizes)
+    return shapes.reshape(repeated, sizes)
 
 
 @operation(static=("axis", "length"))
 def _repeat_traced(a: Any, repeats: Any, *, axis: int, length: int | None) -> Any:
     """Repeat via cumulative sums: an output position maps to the element whose repeats cover it."""
-    size = shape(a)[axis]
-    repeats = broadcast_to(repeats, (size,))
-    ends = expand_dims(lax.cumsum(repeats), 1)
+    size = shapes.shape(a)[axis]
+    repeats = shapes.broadcast_to(repeats, (size,))
+    ends = shapes.expand_dims(lax.cumsum(repeats), 1)
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     zeros = lax.full((length or 0,), 0, np.int32)
     ones = lax.full((size,), 1, np.int32)
@@ -263,7 +256,7 @@ def _repeat_traced(a: Any, repeats: Any, *, axis: int, length: int | None) -> An
 
 
 @operation(static="reps")
-def tile(A: ArrayLike, reps: Axes) -> Array:
+def tile(A: ArrayLike, reps: shapes.Axes) -> Array:
     """`A` repeated `reps` times along each axis.
 
     >>> jnp.tile(jnp.array([1, 2]), 2), jnp.tile(jnp.array([1, 2]), (2, 1))
@@ -271,19 +264,19 @@ def tile(A: ArrayLike, reps: Axes) -> Array:
            [1, 2]], dtype=int32))
     """
     counts = ints("tile: reps", reps)
-    axes = max(ndim(A), len(counts))
-    sizes = (1,) * (axes - ndim(A)) + shape(A)
+    axes = max(shapes.ndim(A), len(counts))
+    sizes = (1,) * (axes - shapes.ndim(A)) + shapes.shape(A)
     counts = (1,) * (axes - len(counts)) + counts
     if all(count == 1 for count in counts):
-        return reshape(A, sizes)
+        return shapes.reshape(A, sizes)
     pair_sizes = [n for pair in zip(counts, sizes, strict=True) for n in pair]
-    own = [2 * i + 1 for i in range(axes - ndim(A), axes)]
+    own = [2 * i + 1 for i in range(axes - shapes.ndim(A), axes)]
     repeated = lax.broadcast_in_dim(A, tuple(pair_sizes), own)
-    return reshape(repeated, [count * n for count, n in zip(counts, sizes, strict=True)])
+    return shapes.reshape(repeated, [count * n for count, n in zip(counts, sizes, strict=True)])
 
 
 @operation(static="new_shape")
-def resize(a: ArrayLike, new_shape: Axes) -> Array:
+def resize(a: ArrayLike, new_shape: shapes.Axes) -> Array:
     """The elements of `a` in another shape, repeated as needed.
 
     Raises:
@@ -296,12 +289,12 @@ def resize(a: ArrayLike, new_shape: Axes) -> Array:
     sizes = ints("resize: new_shape", new_shape)
     if any(n < 0 for n in sizes):
         raise ValueError(f"resize: sizes must not be negative, found {sizes}")
-    row = ravel(a)
-    count, total = shape(row)[0], int(np.prod(sizes, dtype=np.int64))
+    row = shapes.ravel(a)
+    count, total = shapes.shape(row)[0], int(np.prod(sizes, dtype=np.int64))
     if not count or not total:
         return lax.full_like(a, 0, shape=sizes)
     times = -(-total // count)
-    return reshape(lax.slice_in_dim(tile(row, times), 0, total), sizes)
+    return shapes.reshape(lax.slice_in_dim(tile(row, times), 0, total), sizes)
 
 
 # Deleting elements of an array, and inserting others.
@@ -328,9 +321,9 @@ def delete(
     (Array([0, 2, 3, 4], dtype=int32), Array([1, 2, 3], dtype=int32))
     """
     if axis is None:
-        arr, axis = ravel(arr), 0
-    axis = canonical_axis("delete", axis, ndim(arr))
-    size = shape(arr)[axis]
+        arr, axis = shapes.ravel(arr), 0
+    axis = canonical_axis("delete", axis, shapes.ndim(arr))
+    size = shapes.shape(arr)[axis]
     if isinstance(obj, slice):
         obj = np.arange(size)[obj]
     _require_indices("delete", obj)
@@ -338,14 +331,14 @@ def delete(
     if known is not None:
         stays = _stays(np.asarray(known), size)
         return take(arr, np.flatnonzero(stays).astype(np.int32), axis, mode="clip")
-    if not assume_unique_indices and ndim(obj):
+    if not assume_unique_indices and shapes.ndim(obj):
         raise ConcretizationTypeError(
             "delete: how many indices there are decides a shape, so they must be known when the "
             "function is traced; if none occurs twice, say assume_unique_indices=True"
         )
-    indices = ravel(obj)
+    indices = shapes.ravel(obj)
     others = lax.full((size,), True).at[indices].set(False)
-    (places,) = nonzero(others, size=max(size - shape(indices)[0], 0))
+    (places,) = nonzero(others, size=max(size - shapes.shape(indices)[0], 0))
     return take(arr, places, axis, mode="clip")
 
 
@@ -389,13 +382,13 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     Array([1, 9, 2, 3], dtype=int32)
     """
     if axis is None:
-        arr, axis = ravel(arr), 0
-    axis = canonical_axis("insert", axis, ndim(arr))
-    size = shape(arr)[axis]
+        arr, axis = shapes.ravel(arr), 0
+    axis = canonical_axis("insert", axis, shapes.ndim(arr))
+    size = shapes.shape(arr)[axis]
     if isinstance(obj, slice):
         obj = np.arange(size)[obj]
     _require_indices("insert", obj)
-    if ndim(obj) > 1:
+    if shapes.ndim(obj) > 1:
         raise ValueError(f"insert: obj must have at most one axis, found {typeof(obj)}")
     known = known_value(obj)
     if known is None and typeof(obj).dtype == bool:
@@ -410,30 +403,32 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
         if indices.size and not np.all((-size <= indices) & (indices <= size)):
             raise IndexError(f"insert: an index is out of bounds for an axis of size {size}")
     values = cast_into("insert", values, typeof(arr))
-    if ndim(values) > ndim(arr):
+    if shapes.ndim(values) > shapes.ndim(arr):
         raise ValueError(
             f"insert: values must not have more axes than arr, found {typeof(values)} and "
             f"{typeof(arr)}"
         )
-    if ndim(indices) == 0:  # all values go in front of one element
-        if ndim(values) == ndim(arr):
+    if shapes.ndim(indices) == 0:  # all values go in front of one element
+        if shapes.ndim(values) == shapes.ndim(arr):
             pass
-        elif ndim(values) == 0 or (axis and ndim(values) < ndim(arr)):
+        elif shapes.ndim(values) == 0 or (axis and shapes.ndim(values) < shapes.ndim(arr)):
             values = (
                 values
-                if not ndim(values)
-                else moveaxis(lax.expand_dims(values, range(ndim(arr) - ndim(values))), 0, axis)
+                if not shapes.ndim(values)
+                else shapes.moveaxis(
+                    lax.expand_dims(values, range(shapes.ndim(arr) - shapes.ndim(values))), 0, axis
+                )
             )
         else:
-            values = lax.expand_dims(values, range(ndim(arr) - ndim(values)))
-        count = shape(values)[axis] if ndim(values) else 1
+            values = lax.expand_dims(values, range(shapes.ndim(arr) - shapes.ndim(values)))
+        count = shapes.shape(values)[axis] if shapes.ndim(values) else 1
         if known is not None:
             indices = np.asarray(operator.index(indices[()]))
     else:
         count = typeof(indices).size
-    block = [count if i == axis else n for i, n in enumerate(shape(arr))]
-    values = broadcast_to(values, block)
-    both = concatenate([arr, values], axis)
+    block = [count if i == axis else n for i, n in enumerate(shapes.shape(arr))]
+    values = shapes.broadcast_to(values, block)
+    both = shapes.concatenate([arr, values], axis)
     order = _static_order if known is not None else _traced_order
     out = take(both, order(size, indices, count), axis, mode="clip", unique_indices=True)
     return _as_weak_as(arr, out)
@@ -452,8 +447,8 @@ def _static_order(size: int, indices: Any, count: int) -> Any:
 
 
 def _traced_order(size: int, indices: Any, count: int) -> Any:
-    indices = lax.convert_element_type(ravel(indices), np.int32)
+    indices = lax.convert_element_type(shapes.ravel(indices), np.int32)
     wrapped = wrapped_index(indices, size)
-    twice = broadcast_to(wrapped, (count,)) * 2
-    places = concatenate([np.arange(1, 2 * size, 2, dtype=np.int32), twice])
+    twice = shapes.broadcast_to(wrapped, (count,)) * 2
+    places = shapes.concatenate([np.arange(1, 2 * size, 2, dtype=np.int32), twice])
     return lax.sort_key_val(places, lax.iota(np.int32, size + count))[1]

@@ -13,10 +13,10 @@ from minijax.errors import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import elementwise
 from minijax.lax.gathering import as_index, remainder
+from minijax.numpy import shapes
 from minijax.numpy.dtypes import cast_into, default_int, warn_if_lossy
 from minijax.numpy.elementwise import truth
 from minijax.numpy.indexing import known_value, why_unknown
-from minijax.numpy.shapes import broadcast_arrays, ndim, ravel, shape, stack
 from minijax.numpy.taking import require_out_of_place, take, take_along_axis, unravel_index
 from minijax.runtime.array import Array, ArrayLike, array, require_no_out
 from minijax.runtime.evaluation import evaluated_by_library
@@ -89,18 +89,18 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
             f"when the function is traced; found {typeof(a)}, {why_unknown(a)}.\n"
             "Give size=, the number of indices, or choose elements by where(condition, x, y)."
         )
-    if not ndim(a):
+    if not shapes.ndim(a):
         raise ValueError("nonzero: a scalar has no axes; use atleast_1d(x)")
     if size is None and fill_value is None:
         found = np.nonzero(np.asarray(known))
         return tuple(array(indices.astype(default_int())) for indices in found)
-    fills = fill_value if isinstance(fill_value, tuple | list) else [fill_value] * ndim(a)
+    fills = fill_value if isinstance(fill_value, tuple | list) else [fill_value] * shapes.ndim(a)
     if any(fill is not None and np.ndim(fill) for fill in fills):
         raise ValueError(
             f"nonzero: fill_value must be a number, or one for each axis, found {shown(fill_value)}"
         )
-    if len(fills) != ndim(a):
-        raise ValueError(f"nonzero: fill_value must be one for each of {ndim(a)} axes")
+    if len(fills) != shapes.ndim(a):
+        raise ValueError(f"nonzero: fill_value must be one for each of {shapes.ndim(a)} axes")
     for fill in [] if fill_value is None else fills:
         dtype = typeof_named("nonzero: fill_value", fill).dtype
         if dtype.kind == "c" or dtype.names:
@@ -113,7 +113,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
 @operation(static="size")
 def _nonzero(a: Any, fills: list[Any], *, size: int) -> tuple[Any, ...]:
     """The position of a nonzero element is the number of those before it."""
-    row = ravel(a)
+    row = shapes.ravel(a)
     holds = row if typeof(row).dtype == np.bool_ else row != 0
     dtype = default_int()
     count = typeof(row).size
@@ -131,7 +131,7 @@ def _nonzero(a: Any, fills: list[Any], *, size: int) -> tuple[Any, ...]:
     is_found = lax.iota(dtype, size) < total
     return tuple(
         stage2.where(is_found, index, fill)
-        for index, fill in zip(unravel_index(found, shape(a)), fills, strict=True)
+        for index, fill in zip(unravel_index(found, shapes.shape(a)), fills, strict=True)
     )
 
 
@@ -150,7 +150,7 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None
     >>> jnp.flatnonzero(jnp.array([[0, 7], [3, 0]]))
     Array([1, 2], dtype=int32)
     """
-    return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
+    return nonzero(shapes.ravel(a), size=size, fill_value=fill_value)[0]
 
 
 @hiding_frames
@@ -169,10 +169,10 @@ def argwhere(
     Array([[0, 1],
            [1, 0]], dtype=int32)
     """
-    if not ndim(a):
+    if not shapes.ndim(a):
         rows = nonzero(lax.reshape(a, (1,)), size=size, fill_value=fill_value)[0]
         return lax.full((typeof(rows).size, 0), 0, typeof(rows).dtype)
-    return stack(nonzero(a, size=size, fill_value=fill_value), 1)
+    return shapes.stack(nonzero(a, size=size, fill_value=fill_value), 1)
 
 
 @hiding_frames
@@ -203,17 +203,17 @@ def compress(
     Array([1, 3], dtype=int32)
     """
     require_no_out("compress", out)
-    if ndim(condition) != 1:
+    if shapes.ndim(condition) != 1:
         raise ValueError(f"compress: condition must have one axis, found {typeof(condition)}")
     if axis is None:
-        a, axis = ravel(a), 0
-    axis = canonical_axis("compress", axis, ndim(a))
-    count = shape(a)[axis]
+        a, axis = shapes.ravel(a), 0
+    axis = canonical_axis("compress", axis, shapes.ndim(a))
+    count = shapes.shape(a)[axis]
     typeof_named("compress: fill_value", fill_value)
     known = known_value(condition)
     if known is not None and np.any(np.asarray(known)[count:]):
         raise ValueError(f"compress: condition holds beyond axis {axis} of size {count}")
-    if shape(condition)[0] > count:
+    if shapes.shape(condition)[0] > count:
         condition = lax.slice_in_dim(condition, 0, count)
     (indices,) = nonzero(condition, size=size, fill_value=count)
     found = take(a, indices, axis, mode="fill", fill_value=fill_value)
@@ -238,7 +238,7 @@ def extract(
     >>> jnp.extract(x % 2 == 0, x)
     Array([2, 4], dtype=int32)
     """
-    return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
+    return compress(shapes.ravel(condition), shapes.ravel(arr), size=size, fill_value=fill_value)
 
 
 @operation
@@ -312,8 +312,8 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
 
 @operation
 def _select_choice(a: Any, choices: list[Any]) -> Any:
-    a, *choices = broadcast_arrays(a, *choices)
-    out = lax.squeeze(take_along_axis(stack(choices), lax.expand_dims(a, 0), 0), 0)
+    a, *choices = shapes.broadcast_arrays(a, *choices)
+    out = lax.squeeze(take_along_axis(shapes.stack(choices), lax.expand_dims(a, 0), 0), 0)
     return lax.convert_element_type(out, typeof(out).dtype)  # drops the weak type
 
 
@@ -337,7 +337,7 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
     """
     conditions = condlist
     if not isinstance(condlist, list | tuple):
-        conditions = [condlist] if ndim(condlist) <= ndim(x) else list(condlist)
+        conditions = [condlist] if shapes.ndim(condlist) <= shapes.ndim(x) else list(condlist)
     elif conditions and isinstance(conditions[0], bool | np.bool_):
         conditions = [np.asarray(conditions)]
     conditions = [truth(c) for c in conditions]
@@ -393,11 +393,11 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
 
 @operation
 def _place_values(arr: Any, mask: Any, vals: Any) -> Any:
-    holds = ravel(mask) != 0
+    holds = shapes.ravel(mask) != 0
     number = lax.cumsum(lax.convert_element_type(holds, default_int())) - 1
-    values = take(ravel(vals), number, mode="wrap")
-    chosen = stage2.where(holds, cast(values, typeof(arr)), ravel(arr))
-    return lax.reshape(chosen, shape(arr))
+    values = take(shapes.ravel(vals), number, mode="wrap")
+    chosen = stage2.where(holds, cast(values, typeof(arr)), shapes.ravel(arr))
+    return lax.reshape(chosen, shapes.shape(arr))
 
 
 @evaluated_by_library

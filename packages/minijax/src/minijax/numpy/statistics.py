@@ -14,10 +14,10 @@ from minijax import lax
 from minijax.dtypes import DTypeLike
 from minijax.lax.elementwise import where
 from minijax.lax.sorting import take_along
+from minijax.numpy import reductions
 from minijax.numpy.creation import asarray, linspace
 from minijax.numpy.differences import diff
 from minijax.numpy.dtypes import default_float, default_int, dtype_of_mean, to_common_dtype
-from minijax.numpy.reductions import any, max, mean, min, sum
 from minijax.numpy.sorting import searchsorted
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
@@ -61,14 +61,14 @@ def average(
     Array(2., dtype=float32)
     """
     if weights is None:
-        out = mean(a, axis, keepdims=keepdims)
+        out = reductions.mean(a, axis, keepdims=keepdims)
         count = typeof(a).size // builtins.max(typeof(out).size, 1)
         total = lax.full(typeof(out).shape, count, typeof(out).dtype)
         return (out, total) if returned else out
     a, weights = to_common_dtype(a, _aligned_weights(a, axis, weights), inexact=True)
     shape = broadcast_shapes(typeof(a).shape, typeof(weights).shape)
-    total = sum(broadcast_to(weights, shape), axis, keepdims=keepdims)
-    out = sum(stage2.mul(a, weights), axis, keepdims=keepdims) / total
+    total = reductions.sum(broadcast_to(weights, shape), axis, keepdims=keepdims)
+    out = reductions.sum(stage2.mul(a, weights), axis, keepdims=keepdims) / total
     return (out, total) if returned else out
 
 
@@ -139,20 +139,22 @@ def cov(
     correction = ddof if ddof is not None else int(not bias)
     divisor: ArrayLike
     if weights is None:
-        centred = x - mean(x, 1, keepdims=True)
+        centred = x - reductions.mean(x, 1, keepdims=True)
         scaled, divisor = centred, observations - correction
     else:
         x, weights = to_common_dtype(x, weights)
-        total = sum(weights)
+        total = reductions.sum(weights)
         row = stage2.reshape(weights, (1, -1))
-        centred = x - sum(x * row, 1, keepdims=True) / total
+        centred = x - reductions.sum(x * row, 1, keepdims=True) / total
         scaled = centred * row
         if correction == 0:
             divisor = total
         elif aweights is None:
             divisor = total - correction
         else:
-            weighted_squares = sum(weights * lax.convert_element_type(aweights, typeof(x).dtype))
+            weighted_squares = reductions.sum(
+                weights * lax.convert_element_type(aweights, typeof(x).dtype)
+            )
             divisor = total - correction * weighted_squares / total
     other = lax.conj(scaled) if typeof(x).dtype.kind == "c" else scaled
     products = lax.dot_general(centred, other, (((1,), (1,)), ((), ())))
@@ -463,9 +465,9 @@ def _quantile(
         return lax.reshape(out_first, (*q_shape, *sizes))
     if passes_over_nan:
         ordered = lax.sort(a, along)
-        count = sum(a == a, along, place_dtype, keepdims=True)
+        count = reductions.sum(a == a, along, place_dtype, keepdims=True)
     else:  # NaN propagates
-        ordered = lax.sort(where(any(a != a, along, keepdims=True), np.nan, a), along)
+        ordered = lax.sort(where(reductions.any(a != a, along, keepdims=True), np.nan, a), along)
         count = lax.full((*rest, 1), size, place_dtype)
     wide = (*rest, typeof(shares).shape[0])
     shares = lax.broadcast_in_dim(shares, wide, (along,))
@@ -516,12 +518,12 @@ def _weighted(a: Any, weights: Any, shares: Any, along: int, passes_over_nan: bo
     total = lax.slice_in_dim(reached, size - 1, size, axis=along)
     targets = total * lax.convert_element_type(shares, typeof(a).dtype)
     below = lax.expand_dims(reached, [along + 1]) < lax.expand_dims(targets, [along])
-    count = sum(ordered == ordered, along, np.int32, keepdims=True)
+    count = reductions.sum(ordered == ordered, along, np.int32, keepdims=True)
     last = lax.max(*stage2.promote(count - 1, 0)) if passes_over_nan else size - 1
-    place = lax.min(*stage2.promote(sum(below, along, np.int32), last))
+    place = lax.min(*stage2.promote(reductions.sum(below, along, np.int32), last))
     picked = take_along(ordered, place, along)
     hopeless = count == 0 if passes_over_nan else count < size
-    hopeless = hopeless | any(bad, along, keepdims=True)
+    hopeless = hopeless | reductions.any(bad, along, keepdims=True)
     return where(broadcast_to(hopeless, typeof(picked).shape), np.nan, picked)
 
 
@@ -666,7 +668,7 @@ def histogram_bin_edges(
 def _equal_bins(a: Any, range: Any, count: int) -> Any:
     a = lax.convert_element_type(a, dtype_of_mean(a))
     if range is None:
-        low, high = (min(a), max(a)) if typeof(a).size else (0.0, 1.0)
+        low, high = (reductions.min(a), reductions.max(a)) if typeof(a).size else (0.0, 1.0)
     else:
         range = lax.convert_element_type(range, typeof(a).dtype)
         low, high = (lax.squeeze(lax.slice_in_dim(range, i, i + 1), (0,)) for i in (0, 1))
@@ -730,7 +732,7 @@ def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
     if not density:
         return counts
     widths = lax.convert_element_type(diff(edges), typeof(counts).dtype)
-    return counts / widths / sum(counts)
+    return counts / widths / reductions.sum(counts)
 
 
 def _interval(a: Any, edges: Any) -> Any:
@@ -841,7 +843,7 @@ def _histogramdd(columns: Any, edges: Any, weights: Any, density: bool) -> Any:
     if density:
         shape = typeof(counts).shape
         counts = lax.convert_element_type(counts, typeof(edges[0]).dtype)
-        counts = counts / sum(counts)
+        counts = counts / reductions.sum(counts)
         for axis, ends in enumerate(edges):
             widths = lax.broadcast_in_dim(diff(ends), shape, (axis,))
             counts = counts / lax.convert_element_type(widths, typeof(counts).dtype)

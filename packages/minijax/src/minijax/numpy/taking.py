@@ -15,9 +15,10 @@ from minijax.errors import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.elementwise import where
 from minijax.lax.gathering import GatherScatterMode, as_index, remainder, wrapped_index
+from minijax.numpy import shapes
 from minijax.numpy.dtypes import warn_if_lossy
 from minijax.numpy.indexing import known_value
-from minijax.numpy.shapes import broadcast_to, expand_dims, ndim, ravel, reshape, shape
+from minijax.numpy.shapes import shape
 from minijax.runtime.array import Array, ArrayLike, require_no_out
 from minijax.runtime.operation import operation
 from minijax.settings.names import counted
@@ -79,8 +80,8 @@ def take(
     require_no_out("take", out)
     indices = _index_array("take", indices)
     if axis is None:
-        a, axis = ravel(a), 0
-    axis = canonical_axis("take", axis, ndim(a))
+        a, axis = shapes.ravel(a), 0
+    axis = canonical_axis("take", axis, shapes.ndim(a))
     size = shape(a)[axis]
     if mode == "raise":
         raise NotImplementedError("take: mode 'raise' is not possible; use 'fill', clip' or 'wrap'")
@@ -92,11 +93,13 @@ def take(
         indices = remainder(indices, size)
     elif mode != "clip":
         indices = wrapped_index(indices, size)
-    axes_of_indices = ndim(indices)
-    offset = [i if i < axis else i + axes_of_indices - 1 for i in range(ndim(a)) if i != axis]
+    axes_of_indices = shapes.ndim(indices)
+    offset = [
+        i if i < axis else i + axes_of_indices - 1 for i in range(shapes.ndim(a)) if i != axis
+    ]
     return lax.gather(
         a,
-        expand_dims(indices, axes_of_indices),
+        shapes.expand_dims(indices, axes_of_indices),
         lax.GatherDimensionNumbers(tuple(offset), (axis,), (axis,)),
         [min(1, size) if i == axis else n for i, n in enumerate(shape(a))],
         mode="clip" if mode in ("clip", "wrap") else "fill",
@@ -140,16 +143,16 @@ def take_along_axis(
     """
     indices = _index_array("take_along_axis", indices)
     if axis is None:
-        arr, axis = ravel(arr), 0
+        arr, axis = shapes.ravel(arr), 0
     arr, indices, along = _broadcast_except("take_along_axis", arr, indices, axis)
     if wrap_negative_indices:
         indices = wrapped_index(indices, shape(arr)[along])
     if mode == "one_hot":
         return _sum_at_one_hot(arr, indices, along)
-    others = tuple(i for i in range(ndim(arr)) if i != along)
+    others = tuple(i for i in range(shapes.ndim(arr)) if i != along)
     return lax.gather(
         arr,
-        expand_dims(indices, ndim(arr)),
+        shapes.expand_dims(indices, shapes.ndim(arr)),
         lax.GatherDimensionNumbers((), (along,), (along,), others, others),
         [min(1, size) for size in shape(arr)],
         mode="fill" if mode is None else mode,
@@ -158,30 +161,30 @@ def take_along_axis(
 
 
 def _sum_at_one_hot(arr: Any, indices: Any, along: int) -> Any:
-    rows = expand_dims(stage2.moveaxis(arr, along, -1), -2)
-    at = expand_dims(stage2.moveaxis(indices, along, -1), -1)
+    rows = shapes.expand_dims(stage2.moveaxis(arr, along, -1), -2)
+    at = shapes.expand_dims(stage2.moveaxis(indices, along, -1), -1)
     hot = at == lax.broadcasted_iota(typeof(at).dtype, (shape(rows)[-1],), 0)
     chosen = where(hot, rows, cast(0, typeof(rows)))
     reduce = lax.reduce_or if typeof(rows).dtype.kind == "b" else lax.reduce_sum
-    return stage2.moveaxis(reduce(chosen, [ndim(chosen) - 1]), -1, along)
+    return stage2.moveaxis(reduce(chosen, [shapes.ndim(chosen) - 1]), -1, along)
 
 
 def _broadcast_except(name: str, arr: Any, indices: Any, axis: int) -> tuple[Any, Any, int]:
     """Array and indices, broadcast against each other except along one axis."""
-    if ndim(arr) != ndim(indices):
+    if shapes.ndim(arr) != shapes.ndim(indices):
         raise ValueError(
             f"{name}: the array and the indices must have as many axes, found {typeof(arr)} and "
             f"{typeof(indices)}"
         )
-    along = canonical_axis(name, axis, ndim(arr))
+    along = canonical_axis(name, axis, shapes.ndim(arr))
     own, other = list(shape(arr)), list(shape(indices))
     size, count = own[along], other[along]
     own[along] = other[along] = 1
     common = list(broadcast_shapes(tuple(own), tuple(other)))
     common[along] = size
-    arr = broadcast_to(arr, common)
+    arr = shapes.broadcast_to(arr, common)
     common[along] = count
-    return arr, broadcast_to(indices, common), along
+    return arr, shapes.broadcast_to(indices, common), along
 
 
 @operation(static=("axis", "inplace", "mode"))
@@ -215,18 +218,18 @@ def put_along_axis(
     arr_shape = shape(arr)
     indices = _index_array("put_along_axis", indices)
     if axis is None:
-        arr, axis = ravel(arr), 0
+        arr, axis = shapes.ravel(arr), 0
     arr, indices, along = _broadcast_except("put_along_axis", arr, indices, axis)
-    others = tuple(i for i in range(ndim(arr)) if i != along)
+    others = tuple(i for i in range(shapes.ndim(arr)) if i != along)
     warn_if_lossy(arr, values)
     out = lax.scatter(
         arr,
-        expand_dims(wrapped_index(indices, shape(arr)[along]), ndim(arr)),
-        broadcast_to(cast(values, typeof(arr)), shape(indices)),
+        shapes.expand_dims(wrapped_index(indices, shape(arr)[along]), shapes.ndim(arr)),
+        shapes.broadcast_to(cast(values, typeof(arr)), shape(indices)),
         lax.ScatterDimensionNumbers((), (along,), (along,), others, others),
         mode=mode,
     )
-    return reshape(out, arr_shape)
+    return shapes.reshape(out, arr_shape)
 
 
 @operation(static=("mode", "inplace"))
@@ -251,25 +254,25 @@ def put(
     require_out_of_place("put", inplace)
     if mode not in (None, "clip", "wrap"):
         raise ValueError(f"put: mode must be None, 'clip' or 'wrap', found {mode!r}")
-    row, where = ravel(a), ravel(_index_array("put", ind))
+    row, where = shapes.ravel(a), shapes.ravel(_index_array("put", ind))
     size, count = typeof(row).size, typeof(where).size
     if not count or not typeof(v).size:
-        return reshape(row, shape(a))
+        return shapes.reshape(row, shape(a))
     where = remainder(where, size) if mode == "wrap" else wrapped_index(where, size)
     warn_if_lossy(row, v)
     out = lax.scatter(
         row,
-        expand_dims(where, 1),
+        shapes.expand_dims(where, 1),
         cast(_repeated_to(v, count), typeof(row)),
         lax.ScatterDimensionNumbers((), (0,), (0,)),
         mode="clip",
     )
-    return reshape(out, shape(a))
+    return shapes.reshape(out, shape(a))
 
 
 def _repeated_to(values: Any, count: int) -> Any:
     """The first `count` elements of the cyclically repeated values."""
-    row = ravel(values)
+    row = shapes.ravel(values)
     size = typeof(row).size
     if size < count:
         row = take(row, np.arange(count, dtype=np.int32) % size, mode="clip")

@@ -16,12 +16,12 @@ from minijax.dtypes import DTypeLike
 from minijax.lax import elementwise
 from minijax.lax.elementwise import where
 from minijax.lax.shapes import broadcast_to
+from minijax.numpy import reductions
 from minijax.numpy.creation import asarray
 from minijax.numpy.elementwise import truth
-from minijax.numpy.reductions import cumprod, cumsum, max, min, prod, sum
 from minijax.numpy.taking import take
 from minijax.numpy.vectorize import vectorize
-from minijax.primitives.declare import Binary, Unary, binary, lower_by_primitives, unary
+from minijax.primitives import declare
 from minijax.runtime.array import Array, ArrayLike, require_no_out
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import Operation, operation
@@ -459,10 +459,10 @@ def _log_of_total(
     """`log(sum(exp(a)))`, without overflow."""
     a = to_inexact(a)
     real = lax.real(a) if typeof(a).dtype.kind == "c" else a
-    largest = max(real, axis, keepdims=True, initial=-math.inf, where=where)
+    largest = reductions.max(real, axis, keepdims=True, initial=-math.inf, where=where)
     largest = lax.stop_gradient(elementwise.where(lax.is_finite(largest), largest, 0))
     offset = lax.convert_element_type(largest, typeof(a).dtype)
-    total = sum(lax.exp(a - offset), axis, keepdims=True, where=where)
+    total = reductions.sum(lax.exp(a - offset), axis, keepdims=True, where=where)
     out = lax.log(total) + offset
     if not keepdims:
         out = lax.squeeze(out, canonical_axes("reduce", axis, typeof(a).ndim))
@@ -519,7 +519,7 @@ def negative(x: ArrayLike) -> Array:
     return stage2.neg(x)
 
 
-@_as_ufunc(2, 0, reduce=sum, accumulate=cumsum, at=_add_at)
+@_as_ufunc(2, 0, reduce=reductions.sum, accumulate=reductions.cumsum, at=_add_at)
 def add(x: ArrayLike, y: ArrayLike) -> Array:
     """`x + y`.
 
@@ -542,7 +542,7 @@ def subtract(x: ArrayLike, y: ArrayLike) -> Array:
     return stage2.sub(x, y)
 
 
-@_as_ufunc(2, 1, reduce=prod, accumulate=cumprod, at=_multiply_at)
+@_as_ufunc(2, 1, reduce=reductions.prod, accumulate=reductions.cumprod, at=_multiply_at)
 def multiply(x: ArrayLike, y: ArrayLike) -> Array:
     """`x * y`.
 
@@ -557,7 +557,7 @@ def multiply(x: ArrayLike, y: ArrayLike) -> Array:
     return stage2.mul(x, y)
 
 
-@_as_ufunc(2, reduce=_extreme_reduce(max))
+@_as_ufunc(2, reduce=_extreme_reduce(reductions.max))
 def maximum(x: ArrayLike, y: ArrayLike) -> Array:
     """The larger of `x` and `y`; NaN where either is NaN.
 
@@ -569,7 +569,7 @@ def maximum(x: ArrayLike, y: ArrayLike) -> Array:
     return lax.max(*promote(x, y))
 
 
-@_as_ufunc(2, reduce=_extreme_reduce(min))
+@_as_ufunc(2, reduce=_extreme_reduce(reductions.min))
 def minimum(x: ArrayLike, y: ArrayLike) -> Array:
     """The smaller of `x` and `y`; NaN where either is NaN.
 
@@ -640,7 +640,7 @@ def _is_infinite(x: Any) -> Any:
     return x == math.inf
 
 
-_part_of_sum: Unary = unary(
+_part_of_sum: declare.Unary = declare.unary(
     "part_of_sum",
     "",
     hlo="logistic",
@@ -650,11 +650,11 @@ _part_of_sum: Unary = unary(
 )
 
 
-def _logaddexp_of(name: str, base: float) -> Binary:
-    return binary(
+def _logaddexp_of(name: str, base: float) -> declare.Binary:
+    return declare.binary(
         name,
         "",
-        hlo=lower_by_primitives(lambda x, y: _log_of_sum(x, y, base)),
+        hlo=declare.lower_by_primitives(lambda x, y: _log_of_sum(x, y, base)),
         kinds="f",
         jvp=(
             lambda t, out, x, y: t * _share(x, y, out, base),

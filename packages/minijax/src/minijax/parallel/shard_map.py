@@ -8,21 +8,10 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
+import minijax_stage2 as stage2
 from minijax.errors.arguments import require_flags
 from minijax.lax.collectives import psum_p
-from minijax.primitives.axes import (
-    NONE,
-    AxisData,
-    AxisNames,
-    MeshAxis,
-    VaryingArray,
-    axes_of_examples,
-    axis_data,
-    mesh_axes,
-    plain_type,
-    vary,
-    vma_of,
-)
+from minijax.primitives import axes as mesh_axes
 from minijax.primitives.higher_order import (
     WithToken,
     declare_program,
@@ -40,20 +29,12 @@ from minijax.shardings.mesh import AbstractMesh, AxisType, Mesh, mesh_in_context
 from minijax.shardings.partition_spec import Infer, PartitionSpec, with_axis
 from minijax.shardings.sharding import NamedSharding
 from minijax.shardings.types import leave_to_compiler, reshard_p, spec_of
-from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, div, tree_map, typeof
+from minijax_stage2 import ShapedArray, Zero, bind1, typeof
 from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.errors import TreeMismatchError, shown
 from minijax_stage2.primitives import reshape_p
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import tangent_type
-from minijax_stage2.tree import (
-    broadcast_prefix,
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_leaves,
-    tree_unflatten,
-)
 from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var
 from minijax_stage3.executable import cached_by_jaxpr
@@ -82,7 +63,7 @@ class Manual(NamedTuple):
     outside: Mesh | AbstractMesh
     names: tuple[Hashable, ...]
     checked: bool
-    batch_axes: AxisNames = NONE
+    batch_axes: mesh_axes.AxisNames = mesh_axes.NONE
 
     @property
     def mesh(self) -> Mesh | AbstractMesh:
@@ -90,10 +71,10 @@ class Manual(NamedTuple):
         return _with_manual(self.outside, self.names)
 
     @property
-    def axes(self) -> list[MeshAxis]:
+    def axes(self) -> list[mesh_axes.MeshAxis]:
         """The axes along which the program sees one device."""
         mesh = self.mesh.abstract_mesh
-        return [MeshAxis(name, mesh, self.checked) for name in self.names]
+        return [mesh_axes.MeshAxis(name, mesh, self.checked) for name in self.names]
 
     def size(self, names: Sequence[Hashable]) -> int:
         """The number of devices along axes."""
@@ -105,15 +86,15 @@ class Manual(NamedTuple):
         for axis, names in enumerate(spec.names()):
             shape[axis] //= self.size(names)
         part = aval.update(shape=tuple(shape))
-        return vary(part, names_in(spec)) if self.checked else part
+        return mesh_axes.vary(part, names_in(spec)) if self.checked else part
 
     def whole(self, part: ShapedArray, spec: PartitionSpec) -> ShapedArray:
         """The type of the array whose part on each device has this type."""
         shape = list(part.shape)
         for axis, names in enumerate(spec.names()):
             shape[axis] *= self.size(names)
-        whole = plain_type(part).update(shape=tuple(shape))
-        return VaryingArray(whole, vma_of(part) - {*self.names})
+        whole = mesh_axes.plain_type(part).update(shape=tuple(shape))
+        return mesh_axes.VaryingArray(whole, mesh_axes.vma_of(part) - {*self.names})
 
     def as_inside(self, x: Any) -> Any:
         """`x`, typed without a sharding over the axes along which the program sees one device."""
@@ -135,11 +116,11 @@ class Manual(NamedTuple):
 
     def stacking(self, aval: ShapedArray) -> PartitionSpec:
         """The spec that stacks the devices' values along a new first axis."""
-        varies = vma_of(aval) if self.checked else {*self.names} - self.batch_axes
+        varies = mesh_axes.vma_of(aval) if self.checked else {*self.names} - self.batch_axes
         axes = [name for name in self.mesh.axis_names if name in varies and name in self.names]
         return PartitionSpec(axes) if axes else PartitionSpec()
 
-    def not_in(self, spec: PartitionSpec) -> list[MeshAxis]:
+    def not_in(self, spec: PartitionSpec) -> list[mesh_axes.MeshAxis]:
         """The axes along which devices have the same part, if types do not record them."""
         names = names_in(spec) | self.batch_axes
         return [] if self.checked else [axis for axis in self.axes if axis.name not in names]
@@ -149,7 +130,7 @@ class Manual(NamedTuple):
         """A context to stage the program, or one derived from it."""
         token = mesh_in_context.set(self.mesh)
         try:
-            with mesh_axes(self.axes):
+            with mesh_axes.mesh_axes(self.axes):
                 yield
         finally:
             mesh_in_context.reset(token)
@@ -164,7 +145,7 @@ def _with_manual(mesh: Mesh | AbstractMesh, names: tuple[Hashable, ...]) -> Mesh
     return Mesh(mesh.devices, mesh.axis_names, tuple(types))
 
 
-def names_in(spec: PartitionSpec) -> AxisNames:
+def names_in(spec: PartitionSpec) -> mesh_axes.AxisNames:
     """The names of the axes in a spec."""
     return frozenset([name for names in spec.names() for name in names])
 
@@ -175,7 +156,7 @@ def names_in(spec: PartitionSpec) -> AxisNames:
 # device's parts of them. So most rules transform the program and extend the specs.
 
 
-shard_map_p = Primitive("shard_map", higher_order=True)
+shard_map_p = stage2.Primitive("shard_map", higher_order=True)
 
 Specs = Sequence[PartitionSpec]
 WHOLE = PartitionSpec()
@@ -186,7 +167,9 @@ def apply_parts(
 ) -> list[Any]:
     """The whole arrays whose parts the program returns."""
     operands = list(map(manual.as_inside, operands))
-    return bind(shard_map_p, *operands, **_shard_map_params(jaxpr, manual, in_specs, out_specs))
+    return stage2.bind(
+        shard_map_p, *operands, **_shard_map_params(jaxpr, manual, in_specs, out_specs)
+    )
 
 
 def _shard_map_params(
@@ -287,11 +270,11 @@ def _shard_map_vmap(
     in_specs: Specs,
     out_specs: Specs,
 ) -> tuple[list[Any], list[BatchDim]]:
-    data = axis_data(batch_axis)
+    data = mesh_axes.axis_data(batch_axis)
     names = tuple([name for name in data.spmd_name if name in manual.names])
     _require_free(data.spmd_name, manual, batch_axis.size, [*in_specs, *out_specs])
     manual = manual._replace(batch_axes=manual.batch_axes - {*names})
-    device_axis = AxisData(
+    device_axis = mesh_axes.AxisData(
         data.name,
         batch_axis.size // manual.size(names),
         tuple([name for name in data.spmd_name if name not in names]),
@@ -507,7 +490,7 @@ def _shard_map_transposed(
 
     known_avals, _ = partition(linear, jaxpr.in_avals)
     ct_avals = [
-        vary(aval, names_in(spec)) if manual.checked else aval
+        mesh_axes.vary(aval, names_in(spec)) if manual.checked else aval
         for aval, spec in _keep(nonzero, list(zip(types, out_specs, strict=True)))
     ]
     with manual.running():
@@ -517,7 +500,7 @@ def _shard_map_transposed(
 
 def _shared(manual: Manual, ct: Any, spec: PartitionSpec) -> Any:
     size = manual.size([axis.name for axis in manual.not_in(spec)])
-    return ct if size == 1 else div(ct, size)
+    return ct if size == 1 else stage2.div(ct, size)
 
 
 def _sum_cotangent(manual: Manual, ct: Any, spec: PartitionSpec) -> Any:
@@ -672,7 +655,7 @@ def shard_map(
     def sharded(*args: Any) -> Any:
         caller = f"shard_map of `{name}`"
         manual = _manual(caller, mesh, axis_names, check_vma)
-        given, in_tree = tree_flatten(args)
+        given, in_tree = stage2.tree.tree_flatten(args)
         leaf_specs = None if in_specs is Infer else _leaf_specs(caller, "in_specs", in_specs, args)
         is_array = [leaf_specs is None or spec is not None for spec in leaf_specs or given]
         others, leaves = partition(is_array, given)
@@ -705,13 +688,13 @@ def shard_map(
             for aval, spec in zip(held, ref_specs, strict=True):
                 if problem := _unexpected_variation(manual, aval, spec):
                     raise ValueError(f"{caller}: what a reference of type {aval} holds: {problem}")
-            results = tree_unflatten(flat.out_tree, out_avals)
+            results = stage2.tree.tree_unflatten(flat.out_tree, out_avals)
             found = _leaf_specs(caller, "out_specs", out_specs, results)
-            paths = [path for path, _ in tree_flatten_with_path(results)[0]]
+            paths = [path for path, _ in stage2.tree.tree_flatten_with_path(results)[0]]
             for path, aval, spec in zip(paths, out_avals, found, strict=True):
                 problem = _misfit(manual, aval, spec) or _unexpected_variation(manual, aval, spec)
                 if problem:
-                    role = f"the result{keystr(path)} of type {aval}"
+                    role = f"the result{stage2.tree.keystr(path)} of type {aval}"
                     raise ValueError(f"{caller}: {role}: {problem}")
             return [*ref_specs, *found]
 
@@ -725,7 +708,7 @@ def shard_map(
         )
         held, outs = split_by_sizes(outs, len(refs))
         write_all(refs, held)
-        return tree_unflatten(flat.out_tree, outs)
+        return stage2.tree.tree_unflatten(flat.out_tree, outs)
 
     return sharded
 
@@ -769,7 +752,9 @@ def _is_spec(x: Any) -> bool:
 
 
 def _require_specs(caller: str, role: str, specs: Any) -> None:
-    for entry in [None] if specs is None and role == "in_specs" else tree_leaves(specs, _is_spec):
+    for entry in (
+        [None] if specs is None and role == "in_specs" else stage2.tree.tree_leaves(specs, _is_spec)
+    ):
         if not isinstance(entry, PartitionSpec):
             raise TypeError(
                 f"{caller}: {role} must hold a PartitionSpec for each array, found {shown(entry)} "
@@ -782,7 +767,7 @@ def _leaf_specs(caller: str, role: str, specs: Any, tree: Any) -> list[Any]:
     is_of_arguments = role == "in_specs"
     subject = "the arguments" if is_of_arguments else "the result"
     try:
-        return broadcast_prefix(
+        return stage2.tree.broadcast_prefix(
             specs, tree, lambda x: _is_spec(x) or (is_of_arguments and x is None)
         )
     except TreeMismatchError as error:
@@ -829,7 +814,7 @@ def _manual(
         )
     chosen = axis_names or {*mesh.axis_names} - {*mesh.manual_axes}
     names = tuple([name for name in mesh.axis_names if name in chosen])
-    return Manual(mesh, names, checked, axes_of_examples.value & {*names})
+    return Manual(mesh, names, checked, mesh_axes.axes_of_examples.value & {*names})
 
 
 def _misfit(manual: Manual, aval: ShapedArray, spec: PartitionSpec, divides: bool = False) -> str:
@@ -882,7 +867,7 @@ def _spec_conflict(manual: Manual, aval: ShapedArray, spec: PartitionSpec) -> st
 
 def _unexpected_variation(manual: Manual, aval: ShapedArray, spec: PartitionSpec) -> str:
     """Say why a result may not vary as it does; the empty string if it may."""
-    more = sorted(map(str, (vma_of(aval) & {*manual.names}) - names_in(spec)))
+    more = sorted(map(str, (mesh_axes.vma_of(aval) & {*manual.names}) - names_in(spec)))
     if not more:
         return ""
     return (
@@ -940,7 +925,7 @@ def smap(
                 )
             return PartitionSpec(*[None] * axis, axis_name)
 
-        return tree_map(spec_of, axes, is_leaf=lambda axis: axis is None)
+        return stage2.tree_map(spec_of, axes, is_leaf=lambda axis: axis is None)
 
     in_specs = Infer if in_axes is Infer else specs_of("in_axes", in_axes)
     decorate = shard_map(

@@ -11,23 +11,15 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax.errors import UnboundAxisError
 from minijax.primitives.declare import declare
 from minijax.runtime.lowering import axis_string, declared_mesh
 from minijax.settings.options import UserContext
+from minijax.shardings import types as sharded
 from minijax.shardings.mesh import AbstractMesh
-from minijax.shardings.types import (
-    Axes,
-    ManualAxisType,
-    calls_programs,
-    sharded_like,
-    sharded_type,
-    spec_of,
-    with_spec,
-    zeros_of_type,
-)
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, current_trace, typeof
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.tangent import zeros
 from minijax_stage2.vmap import BatchAxis, BatchDim, BatchTrace, move_batch_dim, vmap_flat
@@ -179,7 +171,7 @@ class VaryingArray(ShapedArray):
         primitive: Primitive, in_avals: Sequence[ShapedArray], params: dict[str, Any]
     ) -> list[ShapedArray]:
         """The result types of a primitive with a varying operand."""
-        if calls_programs(primitive, params):
+        if sharded.calls_programs(primitive, params):
             found = abstract_eval_rules[primitive](*in_avals, **params)
             more = varying_program_rules.get(primitive, _nothing_more)(in_avals, params)
             return list(map(vary, found, more))
@@ -188,7 +180,7 @@ class VaryingArray(ShapedArray):
         return [vary(x, vma) for x in found]  # types in parameters may already vary
 
 
-zeros.register(VaryingArray, zeros_of_type)
+zeros.register(VaryingArray, sharded.zeros_of_type)
 
 _interned: "dict[Any, VaryingArray]" = {}
 
@@ -205,7 +197,7 @@ def vma_of(aval: ShapedArray) -> AxisNames:
 
 _type: Any = ShapedArray
 _type.vma = property(lambda aval: NONE)  # varying types define their own
-_type.mat = property(lambda aval: ManualAxisType(varying=vma_of(aval)))
+_type.mat = property(lambda aval: sharded.ManualAxisType(varying=vma_of(aval)))
 _type.manual_axis_type = _type.mat
 
 
@@ -324,8 +316,8 @@ def linear_in_first(primitive: Primitive) -> Callable[..., Any]:
     ) -> tuple[list[Any], list[Any]]:
         t, indices = tangents[0], primals[1:]
         out = bind1(primitive, *primals, **params)
-        if type(t) is Zero:
-            return [out], [Zero.like(out)]
+        if type(t) is stage2.Zero:
+            return [out], [stage2.Zero.like(out)]
         return [out], [bind1(primitive, t, *indices, **params)]
 
     return first_operand_jvp
@@ -381,8 +373,8 @@ class AxisData(BatchAxis):
     """
 
     name: Hashable
-    spmd_name: Axes
-    explicit_mesh_axis: Axes
+    spmd_name: sharded.Axes
+    explicit_mesh_axis: sharded.Axes
     mesh: AbstractMesh | None
     manual: tuple[MeshAxis, ...]
 
@@ -390,8 +382,8 @@ class AxisData(BatchAxis):
         self,
         name: Hashable,
         size: int,
-        spmd_name: Axes | None = None,
-        explicit_mesh_axis: Axes | None = None,
+        spmd_name: sharded.Axes | None = None,
+        explicit_mesh_axis: sharded.Axes | None = None,
         mesh: AbstractMesh | None = None,
         manual: tuple[MeshAxis, ...] = (),
     ):
@@ -408,9 +400,9 @@ class AxisData(BatchAxis):
         """The type of a batch, sharded like the axis; examples on several devices vary."""
         batch = super().batch(example, dim)
         if dim is not None and self.mesh is not None:
-            spec = [*spec_of(batch)]
+            spec = [*sharded.spec_of(batch)]
             spec[dim] = self.explicit_mesh_axis
-            batch = with_spec(batch, self.mesh, tuple(spec))
+            batch = sharded.with_spec(batch, self.mesh, tuple(spec))
         return batch if dim is None else vary(batch, self._varying())
 
     def example(self, batch: ShapedArray, dim: BatchDim) -> ShapedArray:
@@ -424,7 +416,7 @@ class AxisData(BatchAxis):
         """A batch of examples that are all `x`, sharded like the axis."""
         batch = super().broadcast(x, dim)
         if self.mesh is not None:
-            batch = sharded_like(batch, self.batch(typeof(x), dim))
+            batch = sharded.sharded_like(batch, self.batch(typeof(x), dim))
         return pvary(batch, self.manual)
 
     def _varying(self) -> AxisNames:
@@ -437,13 +429,17 @@ def axis_data(axis: BatchAxis) -> AxisData:
 
 
 def axis_of_arrays(
-    size: int, values: Sequence[Any], dims: Sequence[BatchDim], name: Hashable, spmd_name: Axes
+    size: int,
+    values: Sequence[Any],
+    dims: Sequence[BatchDim],
+    name: Hashable,
+    spmd_name: sharded.Axes,
 ) -> BatchAxis:
     """The axis along which `vmap` maps arrays; a plain one if it has no name and no sharding."""
     for x, dim in zip(values, dims, strict=True):
         if dim is None:  # need not be an array
             continue
-        aval = sharded_type(typeof(x))
+        aval = sharded.sharded_type(typeof(x))
         if aval is not None and aval.spec[dim]:
             return AxisData(name, size, spmd_name, aval.spec[dim], aval.mesh)
     return BatchAxis(size) if name is None and not spmd_name else AxisData(name, size, spmd_name)
@@ -463,7 +459,7 @@ def named_axis(axis: BatchAxis) -> Any:
     if name is None:
         yield
         return
-    trace: Any = current_trace()
+    trace: Any = stage2.current_trace()
     token = _axes.set({**_axes.get(), name: (trace.box(_index_text(axis.size), 0), axis.size)})
     try:
         yield
@@ -561,7 +557,7 @@ def _resume(
     It continues above the current trace, which may be below the one on which it began.
     """
     began_above = trace.parent
-    trace.parent = current_trace()
+    trace.parent = stage2.current_trace()
     try:
         with set_interpreter(trace):
             outs = f(*(trace.box(x, dim) for x, dim in zip(values, dims, strict=True)))

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+import minijax_stage2 as stage2
+import minijax_stage3 as stage3
 from minijax.errors.arguments import require_fit
 from minijax.primitives.sharding_rules import by_elements, by_reduction
 from minijax.runtime.array import Array, ArrayLike
@@ -24,19 +26,7 @@ from minijax.settings.number_types import (
 )
 from minijax.settings.tracers import plain
 from minijax.shardings.types import ShardingRule, sharding_rules
-from minijax_stage2 import (
-    Primitive,
-    ShapedArray,
-    bind,
-    bind1,
-    defjvp,
-    defzero,
-    impl_rules,
-    jvp_rules,
-    promotion,
-    typeof,
-    vmap_rules,
-)
+from minijax_stage2 import Primitive, ShapedArray, bind, bind1, promotion
 from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints
@@ -46,7 +36,6 @@ from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
 from minijax_stage3 import ClosedJaxpr, Jaxpr, abstract_eval_rules, jit_p
 from minijax_stage3.abstract_eval import arithmetic
-from minijax_stage3.lowering import FunctionBuilder, Value, lowering_rules, mlir_type, signature
 from minijax_stage3.lowering_rules import elementwise as lower_elementwise
 from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4 import deftranspose, transpose_rules
@@ -66,10 +55,10 @@ def array_text(value: Any) -> str:
         elements = str(value.tolist()).lower()
     else:
         elements = f'"0x{value.astype(value.dtype.newbyteorder("<")).tobytes().hex()}"'
-    return f"dense<{elements}> : {mlir_type(aval)}"
+    return f"dense<{elements}> : {stage3.lowering.mlir_type(aval)}"
 
 
-def lower_array(b: FunctionBuilder, value: Any) -> Value:
+def lower_array(b: stage3.lowering.FunctionBuilder, value: Any) -> stage3.lowering.Value:
     """Write the constant `value`, an array of numpy."""
     aval = ShapedArray(value.shape, value.dtype)
     (out,) = b.emit(f"stablehlo.constant {array_text(value)}", aval)
@@ -95,7 +84,7 @@ calls: set[Primitive] = {jit_p}
 
 def decomposition_of(primitive: Primitive) -> Callable[..., Sequence[Any]] | None:
     """The decomposition of `primitive` into other primitives, or None."""
-    rule = lowering_rules.get(primitive)
+    rule = stage3.lowering.lowering_rules.get(primitive)
     return None if rule is None else decompositions.get(rule)
 
 
@@ -170,8 +159,11 @@ def lower_by(function: Callable[..., Sequence[Any]]) -> Rule:
     """
 
     def text_lower(
-        b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value, **params: Any
-    ) -> list[Value]:
+        b: stage3.lowering.FunctionBuilder,
+        out_avals: Sequence[ShapedArray],
+        *operands: stage3.lowering.Value,
+        **params: Any,
+    ) -> list[stage3.lowering.Value]:
         closed = _program(function, [type_on_device(x.aval) for x in operands], params)
         location = b.location
         typed = zip(closed.consts, closed.jaxpr.constvars, strict=True)  # numpy's may have 64 bits
@@ -303,20 +295,20 @@ def declare(
                 f"declare: {name} must be a rule, or a formula for each operand, found "
                 f"{shown(given)}"
             )
-    impl_rules[primitive] = _through_xla(primitive)
+    stage2.impl_rules[primitive] = _through_xla(primitive)
     note_declaration(primitive)
     abstract_eval_rules[primitive] = abstract_eval
-    lowering_rules[primitive] = lower
+    stage3.lowering.lowering_rules[primitive] = lower
     if vmap is not None:
-        vmap_rules[primitive] = vmap
+        stage2.vmap_rules[primitive] = vmap
     if sharding is not None:
         sharding_rules[primitive] = sharding
     if callable(jvp):
-        jvp_rules[primitive] = jvp
+        stage2.jvp_rules[primitive] = jvp
     elif jvp:
-        defjvp(primitive, *jvp)
+        stage2.defjvp(primitive, *jvp)
     else:
-        defzero(primitive)
+        stage2.defzero(primitive)
         piecewise_constant.add(primitive)
     if callable(transpose):
         transpose_rules[primitive] = transpose
@@ -326,7 +318,7 @@ def declare(
 
 def _through_xla(primitive: Primitive) -> Rule:
     def compiled_impl(*operands: Any, **params: Any) -> list[Any]:
-        in_avals = tuple(map(typeof, operands))
+        in_avals = tuple(map(stage2.typeof, operands))
         return list(run_program(compile_primitive(primitive, in_avals, params), operands))
 
     return compiled_impl
@@ -514,13 +506,18 @@ def lower_reduction(operation: str, init: Callable[[np.dtype[Any]], Any]) -> Rul
     """The lowering rule of a reduction with a StableHLO operation, starting from `init`."""
 
     def reduction_lower(
-        b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, axes: Shape
-    ) -> list[Value]:
+        b: stage3.lowering.FunctionBuilder,
+        out_avals: Sequence[ShapedArray],
+        x: stage3.lowering.Value,
+        *,
+        axes: Shape,
+    ) -> list[stage3.lowering.Value]:
         (out,) = out_avals
         start = b.constant(init(out.dtype), ShapedArray((), out.dtype))
         return b.emit(
             f"stablehlo.reduce({x.name} init: {start.name}) applies stablehlo.{operation} "
-            f"across dimensions = {list(axes)} : {signature([x, start], out_avals)}",
+            f"across dimensions = {list(axes)} : "
+            f"{stage3.lowering.signature([x, start], out_avals)}",
             out,
         )
 
@@ -531,24 +528,30 @@ def lower_by_types(operation: str) -> Rule:
     """The rule of an elementwise primitive whose operands and result may differ in dtype."""
 
     def types_lower(
-        b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value
-    ) -> list[Value]:
+        b: stage3.lowering.FunctionBuilder,
+        out_avals: Sequence[ShapedArray],
+        *operands: stage3.lowering.Value,
+    ) -> list[stage3.lowering.Value]:
         (out,) = out_avals
         operands = tuple(b.broadcast(x, out.shape) for x in operands)
         names = ", ".join(x.name for x in operands)
-        return b.emit(f"stablehlo.{operation} {names} : {signature(operands, out_avals)}", out)
+        return b.emit(
+            f"stablehlo.{operation} {names} : {stage3.lowering.signature(operands, out_avals)}", out
+        )
 
     return types_lower
 
 
 def _chlo_lower(operation: str) -> Rule:
     def chlo_lower(
-        b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value
-    ) -> list[Value]:
+        b: stage3.lowering.FunctionBuilder,
+        out_avals: Sequence[ShapedArray],
+        *operands: stage3.lowering.Value,
+    ) -> list[stage3.lowering.Value]:
         (out,) = out_avals
         names = ", ".join(b.broadcast(x, out.shape).name for x in operands)
-        types = ", ".join([mlir_type(out)] * len(operands))
-        return b.emit(f"{operation} {names} : {types} -> {mlir_type(out)}", out)
+        types = ", ".join([stage3.lowering.mlir_type(out)] * len(operands))
+        return b.emit(f"{operation} {names} : {types} -> {stage3.lowering.mlir_type(out)}", out)
 
     return chlo_lower
 
@@ -571,8 +574,10 @@ def lower_by_primitives(function: Callable[..., Any]) -> Rule:
             return trace_to_jaxpr(lambda *xs: [function(*xs)], in_avals, "lowering", None).jaxpr
 
     def primitives_lower(
-        b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value
-    ) -> list[Value]:
+        b: stage3.lowering.FunctionBuilder,
+        out_avals: Sequence[ShapedArray],
+        *operands: stage3.lowering.Value,
+    ) -> list[stage3.lowering.Value]:
         (out,) = out_avals
         broadcast = [b.broadcast(x, out.shape) for x in operands]
         jaxpr = primitives_program(
@@ -582,7 +587,9 @@ def lower_by_primitives(function: Callable[..., Any]) -> Rule:
             return b.lower_jaxpr(jaxpr, broadcast)
         name = b.module.private_function(jaxpr, function.__name__.strip("_"))
         names = ", ".join(x.name for x in broadcast)
-        return b.emit(f"func.call @{name}({names}) : {signature(broadcast, out_avals)}", out)
+        return b.emit(
+            f"func.call @{name}({names}) : {stage3.lowering.signature(broadcast, out_avals)}", out
+        )
 
     decompositions[primitives_lower] = results_of(function)
     return primitives_lower
@@ -602,7 +609,10 @@ def _checked_lower(rule: Rule) -> Rule:
     """A lowering rule, after checking that it returns one value for each result."""
 
     def checked_lower(
-        b: FunctionBuilder, out_avals: Sequence[ShapedArray], *args: Any, **params: Any
+        b: stage3.lowering.FunctionBuilder,
+        out_avals: Sequence[ShapedArray],
+        *args: Any,
+        **params: Any,
     ) -> Any:
         values = rule(b, out_avals, *args, **params)
         if not isinstance(values, Sequence) or len(values) != len(out_avals):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import minijax_stage2 as stage2
+import minijax_stage3 as stage3
 from minijax.primitives.declare import calls, piecewise_constant
 from minijax.primitives.loops import Flags, call_text, evaluate_compiled, stage_body
 from minijax.primitives.regions import host_calls
@@ -13,16 +15,7 @@ from minijax.runtime.effects import ProgramRules, declare_effects, define_dce, o
 from minijax.runtime.lowering import Attributes, Module
 from minijax.runtime.templates import note_declaration
 from minijax.shardings.types import sharding_rules
-from minijax_stage2 import (
-    Primitive,
-    ShapedArray,
-    Zero,
-    bind,
-    defzero,
-    impl_rules,
-    jvp_rules,
-    vmap_rules,
-)
+from minijax_stage2 import Primitive, ShapedArray, Zero, bind
 from minijax_stage2.arguments import FlatFunction, argument_names
 from minijax_stage2.primitives import reshape_p
 from minijax_stage2.shaped_array import is_inexact
@@ -30,16 +23,7 @@ from minijax_stage2.source import name_of
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import PyTreeDef, tree_flatten
 from minijax_stage2.vmap import BatchAxis, BatchDim
-from minijax_stage3 import (
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    Var,
-    abstract_eval_rules,
-    eval_jaxpr,
-    jit_p,
-    lowering_rules,
-)
+from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var
 from minijax_stage3.dce import dce_rules
 from minijax_stage3.executable import cached_by_jaxpr
 from minijax_stage3.jaxpr import Atom, consts_as_invars
@@ -231,18 +215,18 @@ def declare_program(
     >>> minijax.jit(f)(3.0), minijax.grad(f)(3.0)
     (Array(81., dtype=float32, weak_type=True), Array(108., dtype=float32, weak_type=True))
     """
-    impl_rules[primitive] = evaluate or evaluate_compiled(primitive)
+    stage2.impl_rules[primitive] = evaluate or evaluate_compiled(primitive)
     note_declaration(primitive)
-    abstract_eval_rules[primitive] = abstract_eval
-    lowering_rules[primitive] = lower
-    vmap_rules[primitive] = vmap
+    stage3.abstract_eval_rules[primitive] = abstract_eval
+    stage3.lowering_rules[primitive] = lower
+    stage2.vmap_rules[primitive] = vmap
     if sharding is not None:
         sharding_rules[primitive] = sharding
     if jvp is None:
-        defzero(primitive)
+        stage2.defzero(primitive)
         piecewise_constant.add(primitive)
     else:
-        jvp_rules[primitive] = jvp
+        stage2.jvp_rules[primitive] = jvp
     if transpose is not None:
         transpose_rules[primitive] = transpose
     partial_eval_rules[primitive] = partial_eval
@@ -276,7 +260,7 @@ WithToken = Callable[[Jaxpr], Jaxpr]
 
 
 def program_impl(*args: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
-    return eval_jaxpr(jaxpr, [], *args)
+    return stage3.eval_jaxpr(jaxpr, [], *args)
 
 
 def program_type(*in_avals: ShapedArray, jaxpr: Jaxpr, **params: Any) -> list[ShapedArray]:
@@ -359,7 +343,7 @@ def call_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns
 
 
 transpose_program = call_transpose(program_impl)
-dce_program = dce_rules[jit_p]  # works for any primitive
+dce_program = dce_rules[stage3.jit_p]  # works for any primitive
 
 
 def program_dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
@@ -386,11 +370,11 @@ def program_keys(
 
 
 def run_program(args: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> None:
-    eval_jaxpr(jaxpr, [], *args)
+    stage3.eval_jaxpr(jaxpr, [], *args)
 
 
 complete(
-    jit_p,
+    stage3.jit_p,
     dependence=program_dependence,
     order=program_effects,
     keys=program_keys,

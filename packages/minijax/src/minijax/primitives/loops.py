@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax.errors import CarryTypeError
 from minijax.runtime.lowering import lower
 from minijax.runtime.partitioning import PartitionedProgram, has_shardings, program_at
@@ -17,7 +18,7 @@ from minijax.settings.number_types import result_type
 from minijax.settings.tracers import library_interpreter
 from minijax.shardings.types import convert
 from minijax.xla import trees
-from minijax_stage2 import Primitive, ShapedArray, astype, explain_mismatch, typeof
+from minijax_stage2 import Primitive, ShapedArray, astype, typeof
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
 from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
@@ -103,7 +104,8 @@ def stage_with_carry(
                 in_tree, out_tree = (trees.children(tree)[-1] for tree in (in_tree, out_tree))
             raise CarryTypeError(
                 f"{caller}: `{name_of(fun)}` must return a carry of the structure that it is "
-                f"given: {explain_mismatch(in_tree, out_tree, name='carry')}. Return the tree that "
+                f"given: {stage2.explain_mismatch(in_tree, out_tree, name='carry')}. Return the "
+                "tree that "
                 "the loop starts with, or start with the tree that is returned."
             )
         out_avals = closed.out_avals[: len(init)]

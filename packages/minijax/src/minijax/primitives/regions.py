@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax.primitives.declare import decompositions, results_of, type_on_device
 from minijax.settings.options import key_reuse_option
-from minijax_stage2 import ShapedArray, Tracer, tree_flatten, tree_unflatten, typeof
+from minijax_stage2 import ShapedArray, Tracer, tree_flatten, typeof
 from minijax_stage2.shaped_array import Dialect, Shape, dialect
 from minijax_stage2.trace import Primitive
 from minijax_stage3 import Jaxpr, Literal
@@ -62,7 +63,7 @@ def _stage(caller: str, computation: Callable[..., Any], scalars: Avals, tree: A
     count = len(scalars)
 
     def flat(*elements: Any) -> list[Any]:
-        x, y = (tree_unflatten(tree, part) for part in (elements[:count], elements[count:]))
+        x, y = (stage2.tree_unflatten(tree, part) for part in (elements[:count], elements[count:]))
         leaves, out_tree = tree_flatten(computation(x, y))
         found = ", ".join(str(typeof(leaf)) for leaf in leaves)
         if out_tree != tree or [typeof(leaf).shape for leaf in leaves] != [()] * count:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import minijax_stage3 as stage3
 from minijax import xla
 from minijax.primitives.declare import array_text
 from minijax.runtime.lowering import Function, platform_of
@@ -13,7 +14,6 @@ from minijax.shardings.sharding import Layout
 from minijax.xla.executables import ir
 from minijax_stage2 import ShapedArray
 from minijax_stage2.errors import shown
-from minijax_stage3.lowering import FunctionBuilder, Value, element_type, scalar_text, signature
 
 # Calls of routines of other libraries in the text of a program.
 #
@@ -36,15 +36,15 @@ class Routine(NamedTuple):
 
 
 def call_routine(
-    b: FunctionBuilder,
+    b: stage3.lowering.FunctionBuilder,
     caller: str,
-    operands: Sequence[Value],
+    operands: Sequence[stage3.lowering.Value],
     out_avals: Sequence[ShapedArray],
     batch: int,
     in_place: Mapping[int, int] = MappingProxyType({}),
     by_rows: bool = False,
     **by_platform: Routine,
-) -> list[Value]:
+) -> list[stage3.lowering.Value]:
     """Write a call of the routine for the platform of the module.
 
     Arguments:
@@ -84,7 +84,7 @@ def call_routine(
         f"operand_layouts = [{_layouts([x.aval for x in operands], batch, by_rows)}], "
         f"output_operand_aliases = [{aliases}], "
         f"result_layouts = [{_layouts(out_avals, batch, by_rows)}]}} "
-        f": {signature(operands, out_avals)}",
+        f": {stage3.lowering.signature(operands, out_avals)}",
         *out_avals,
     )
 
@@ -118,23 +118,29 @@ def info_type(batch_shape: Sequence[int]) -> ShapedArray:
     return ShapedArray(tuple(batch_shape), np.int32)
 
 
-def nan_unless_done(b: FunctionBuilder, info: Value, outs: Sequence[Value]) -> list[Value]:
+def nan_unless_done(
+    b: stage3.lowering.FunctionBuilder,
+    info: stage3.lowering.Value,
+    outs: Sequence[stage3.lowering.Value],
+) -> list[stage3.lowering.Value]:
     """The results, NaN where `info` is not 0."""
     zero = b.constant(0, info.aval)
     is_done = ShapedArray(info.aval.shape, np.bool_)
-    types = signature([info, zero], [is_done])
+    types = stage3.lowering.signature([info, zero], [is_done])
     (done,) = b.emit(f"stablehlo.compare EQ, {info.name}, {zero.name}, SIGNED : {types}", is_done)
     return [_select(b, done, out) for out in outs]
 
 
-def _select(b: FunctionBuilder, done: Value, out: Value) -> Value:
+def _select(
+    b: stage3.lowering.FunctionBuilder, done: stage3.lowering.Value, out: stage3.lowering.Value
+) -> stage3.lowering.Value:
     aval = out.aval
     nan = b.constant(complex(np.nan, np.nan) if aval.dtype.kind == "c" else np.nan, aval)
     mask = ShapedArray(aval.shape, np.bool_)
     dims = list(range(done.aval.ndim))
-    types = signature([done], [mask])
+    types = stage3.lowering.signature([done], [mask])
     (where,) = b.emit(f"stablehlo.broadcast_in_dim {done.name}, dims = {dims} : {types}", mask)
-    types = signature([where, out, nan], [aval])
+    types = stage3.lowering.signature([where, out, nan], [aval])
     (chosen,) = b.emit(f'"stablehlo.select"({where.name}, {out.name}, {nan.name}) : {types}', aval)
     return chosen
 
@@ -150,7 +156,9 @@ def has_routines(dtype: "np.dtype[np.generic]") -> bool:
     return dtype.name in _PREFIX
 
 
-def routine(names: str | Sequence[str], x: Value, **attributes: str | bool | int) -> Routine:
+def routine(
+    names: str | Sequence[str], x: stage3.lowering.Value, **attributes: str | bool | int
+) -> Routine:
     """The routine for numbers of the dtype of `x`.
 
     Arguments:
@@ -199,7 +207,7 @@ def attribute_text(value: Any) -> str:
         case np.ndarray():
             return array_text(value)
         case np.dtype():
-            return element_type(value)
+            return stage3.lowering.element_type(value)
         case int():
             return _attribute_number(np.int64(value))
         case float() if not isinstance(value, np.generic):
@@ -216,7 +224,8 @@ def attribute_text(value: Any) -> str:
 
 
 def _attribute_number(value: np.generic) -> str:
-    return f"{scalar_text(value, value.dtype)} : {element_type(value.dtype)}"
+    text = stage3.lowering.scalar_text(value, value.dtype)
+    return f"{text} : {stage3.lowering.element_type(value.dtype)}"
 
 
 def mlir_string(value: str | bytes) -> str:

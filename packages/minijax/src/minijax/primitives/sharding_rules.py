@@ -4,15 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from minijax.errors import ShardingTypeError
-from minijax.shardings.types import (
-    Axes,
-    ShardingRule,
-    Spec,
-    axes_text,
-    listed,
-    sharding_rules,
-    spec_of,
-)
+from minijax.shardings import types as sharded
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage2 import primitives as p
 from minijax_stage2.primitives import free_axes
@@ -22,7 +14,9 @@ from minijax_stage4.stop_gradient import stop_gradient_p
 # Sharding rules: the shardings of results, from the types of operands.
 
 
-def agreed(caller: Any, in_avals: Sequence[ShapedArray], columns: Iterable[Iterable[Axes]]) -> Spec:
+def agreed(
+    caller: Any, in_avals: Sequence[ShapedArray], columns: Iterable[Iterable[sharded.Axes]]
+) -> sharded.Spec:
     """The common sharding of operands, of which some may be unsharded along an axis.
 
     Raises:
@@ -33,8 +27,10 @@ def agreed(caller: Any, in_avals: Sequence[ShapedArray], columns: Iterable[Itera
         found = [*dict.fromkeys(axes for axes in column if axes)]
         if len(found) > 1:
             raise ShardingTypeError(
-                f"{caller} of {listed(in_avals)}: the operands are sharded differently along axis "
-                f"{number}, over {axes_text(found[0])} and over {axes_text(found[1])}. Give both "
+                f"{caller} of {sharded.listed(in_avals)}: the operands are sharded differently "
+                "along axis "
+                f"{number}, over {sharded.axes_text(found[0])} and over "
+                f"{sharded.axes_text(found[1])}. Give both "
                 "the same "
                 "sharding by sharding.reshard"
             )
@@ -51,14 +47,14 @@ def require_whole(
         ShardingTypeError: it is.
     """
     for axis in axes:
-        if names := spec_of(aval)[axis]:
+        if names := sharded.spec_of(aval)[axis]:
             raise ShardingTypeError(
-                f"{caller} of {aval}: axis {axis} is sharded over {axes_text(names)}, and {why}. "
-                + (remedy or "Replicate it first by sharding.reshard")
+                f"{caller} of {aval}: axis {axis} is sharded over {sharded.axes_text(names)}, and "
+                f"{why}. " + (remedy or "Replicate it first by sharding.reshard")
             )
 
 
-def by_elements(primitive: Primitive) -> ShardingRule:
+def by_elements(primitive: Primitive) -> sharded.ShardingRule:
     """The rule of a primitive with operands and results of one shape, and scalars.
 
     >>> from minijax import core, sharding
@@ -71,15 +67,15 @@ def by_elements(primitive: Primitive) -> ShardingRule:
 
     def elementwise_sharding(
         in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-    ) -> list[Spec]:
+    ) -> list[sharded.Spec]:
         full_avals = [aval for aval in in_avals if aval.ndim]
-        spec = agreed(primitive, in_avals, zip(*map(spec_of, full_avals), strict=True))
+        spec = agreed(primitive, in_avals, zip(*map(sharded.spec_of, full_avals), strict=True))
         return [spec] * len(out_avals)
 
     return elementwise_sharding
 
 
-def by_reduction(primitive: Primitive, *roles: str) -> ShardingRule:
+def by_reduction(primitive: Primitive, *roles: str) -> sharded.ShardingRule:
     """The rule of a primitive that removes axes of its operands, named by parameters.
 
     >>> from minijax import core, sharding
@@ -93,16 +89,16 @@ def by_reduction(primitive: Primitive, *roles: str) -> ShardingRule:
 
     def reduction_sharding(
         in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-    ) -> list[Spec]:
+    ) -> list[sharded.Spec]:
         dropped = _axes_named(params, roles)
-        merged = agreed(primitive, in_avals, zip(*map(spec_of, in_avals), strict=True))
+        merged = agreed(primitive, in_avals, zip(*map(sharded.spec_of, in_avals), strict=True))
         spec = tuple(axes for axis, axes in enumerate(merged) if axis not in dropped)
         return [spec] * len(out_avals)
 
     return reduction_sharding
 
 
-def by_lines(primitive: Primitive, *roles: str) -> ShardingRule:
+def by_lines(primitive: Primitive, *roles: str) -> sharded.ShardingRule:
     """The rule of a primitive that works along axes, named by parameters.
 
     These must not be sharded; along all others operands and results have the same sharding.
@@ -117,10 +113,10 @@ def by_lines(primitive: Primitive, *roles: str) -> ShardingRule:
 
     def lines_sharding(
         in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-    ) -> list[Spec]:
+    ) -> list[sharded.Spec]:
         for aval in in_avals:
             require_whole(primitive, aval, _axes_named(params, roles), "it works along that axis")
-        spec = agreed(primitive, in_avals, zip(*map(spec_of, in_avals), strict=True))
+        spec = agreed(primitive, in_avals, zip(*map(sharded.spec_of, in_avals), strict=True))
         return [spec] * len(out_avals)
 
     return lines_sharding
@@ -131,7 +127,7 @@ def _axes_named(params: dict[str, Any], roles: Iterable[str]) -> set[int]:
     return {axis for each in named for axis in (each if isinstance(each, Sequence) else (each,))}
 
 
-def by_batch(primitive: Primitive, *counts: int) -> ShardingRule:
+def by_batch(primitive: Primitive, *counts: int) -> sharded.ShardingRule:
     """The rule of a primitive that works on the last axes of its operands.
 
     Along the others, which come first, operands and results have the same sharding.
@@ -150,12 +146,12 @@ def by_batch(primitive: Primitive, *counts: int) -> ShardingRule:
 
     def batch_sharding(
         in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-    ) -> list[Spec]:
+    ) -> list[sharded.Spec]:
         leading = []
         for number, aval in enumerate(in_avals):
             first = aval.ndim - counts[min(number, len(counts) - 1)]
             require_whole(primitive, aval, range(first, aval.ndim), "it works on all of that axis")
-            leading.append(spec_of(aval)[:first])
+            leading.append(sharded.spec_of(aval)[:first])
         spec = agreed(primitive, in_avals, zip(*leading, strict=True))
         return [spec + ((),) * (out.ndim - len(spec)) for out in out_avals]
 
@@ -164,28 +160,28 @@ def by_batch(primitive: Primitive, *counts: int) -> ShardingRule:
 
 def as_operands(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-) -> list[Spec]:
+) -> list[sharded.Spec]:
     """The rule of a primitive that returns each operand."""
-    return [spec_of(aval) for aval in in_avals]
+    return [sharded.spec_of(aval) for aval in in_avals]
 
 
 def as_first(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-) -> list[Spec]:
+) -> list[sharded.Spec]:
     """The rule of a primitive whose results are sharded like its first operand, axis by axis.
 
     The sizes of axes may differ, so the results may not fit, which is an error.
     """
-    return [spec_of(in_avals[0])] * len(out_avals)
+    return [sharded.spec_of(in_avals[0])] * len(out_avals)
 
 
-def as_any(primitive: Primitive) -> ShardingRule:
+def as_any(primitive: Primitive) -> sharded.ShardingRule:
     """As `as_first`, for operands with as many axes as the results; they must agree."""
 
     def shared_sharding(
         in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-    ) -> list[Spec]:
-        alike = [spec_of(aval) for aval in in_avals if aval.ndim == out_avals[0].ndim]
+    ) -> list[sharded.Spec]:
+        alike = [sharded.spec_of(aval) for aval in in_avals if aval.ndim == out_avals[0].ndim]
         return [agreed(primitive, in_avals, zip(*alike, strict=True))] * len(out_avals)
 
     return shared_sharding
@@ -193,7 +189,7 @@ def as_any(primitive: Primitive) -> ShardingRule:
 
 def whole(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-) -> list[Spec]:
+) -> list[sharded.Spec]:
     """The rule of a primitive whose results are not sharded, whatever its operands."""
     return [((),) * out.ndim for out in out_avals]
 
@@ -204,20 +200,26 @@ def whole(
 Avals = Sequence[ShapedArray]
 
 
-def _transpose_sharding(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list[Spec]:
-    return [tuple([spec_of(in_avals[0])[axis] for axis in params["permutation"]])]
+def _transpose_sharding(
+    in_avals: Avals, out_avals: Avals, params: dict[str, Any]
+) -> list[sharded.Spec]:
+    return [tuple([sharded.spec_of(in_avals[0])[axis] for axis in params["permutation"]])]
 
 
-def _broadcast_sharding(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list[Spec]:
+def _broadcast_sharding(
+    in_avals: Avals, out_avals: Avals, params: dict[str, Any]
+) -> list[sharded.Spec]:
     (x,), (out,) = in_avals, out_avals
-    spec: list[Axes] = [()] * out.ndim
+    spec: list[sharded.Axes] = [()] * out.ndim
     for axis, target in enumerate(params["broadcast_dimensions"]):
         if x.shape[axis] == out.shape[target]:
-            spec[target] = spec_of(x)[axis]
+            spec[target] = sharded.spec_of(x)[axis]
     return [tuple(spec)]
 
 
-def _dot_general_sharding(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list[Spec]:
+def _dot_general_sharding(
+    in_avals: Avals, out_avals: Avals, params: dict[str, Any]
+) -> list[sharded.Spec]:
     """The shardings of the batch axes, then of the rows, then of the columns.
 
     Raises:
@@ -226,12 +228,14 @@ def _dot_general_sharding(in_avals: Avals, out_avals: Avals, params: dict[str, A
     """
     x, y = in_avals
     (x_contract, y_contract), (x_batch, y_batch) = params["dimension_numbers"]
-    x_spec, y_spec = spec_of(x), spec_of(y)
+    x_spec, y_spec = sharded.spec_of(x), sharded.spec_of(y)
     for mine, other in zip(x_contract, y_contract, strict=True):
         if x_spec[mine] and y_spec[other]:
             raise ShardingTypeError(
-                f"dot_general of {listed(in_avals)}: both are sharded along axes that are summed "
-                f"over, over {axes_text(x_spec[mine])} and {axes_text(y_spec[other])}, so the "
+                f"dot_general of {sharded.listed(in_avals)}: both are sharded along axes that are "
+                "summed "
+                f"over, over {sharded.axes_text(x_spec[mine])} and "
+                f"{sharded.axes_text(y_spec[other])}, so the "
                 "sharding of the "
                 "sum is ambiguous. Pass out_sharding=P(...), or replicate one operand by "
                 "sharding.reshard"
@@ -243,7 +247,9 @@ def _dot_general_sharding(in_avals: Avals, out_avals: Avals, params: dict[str, A
     return [(*batch, *rows, *columns)]
 
 
-def _reshape_sharding(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list[Spec]:
+def _reshape_sharding(
+    in_avals: Avals, out_avals: Avals, params: dict[str, Any]
+) -> list[sharded.Spec]:
     """The shardings of axes that are split or merged.
 
     When an axis is split, its outermost parts keep its mesh axes. A merged axis is sharded if the
@@ -256,14 +262,14 @@ def _reshape_sharding(in_avals: Avals, out_avals: Avals, params: dict[str, Any])
     (x,), (out,) = in_avals, out_avals
     larger = [axis for axis in range(x.ndim) if x.shape[axis] != 1]
     if [x.shape[axis] for axis in larger] == [size for size in out.shape if size != 1]:
-        kept = iter([spec_of(x)[axis] for axis in larger])
+        kept = iter([sharded.spec_of(x)[axis] for axis in larger])
         return [tuple([() if size == 1 else next(kept) for size in out.shape])]
-    spec: list[Axes] = []
+    spec: list[sharded.Axes] = []
     for olds, news in _groups(x.shape, out.shape):
-        names = [spec_of(x)[axis] for axis in olds if x.shape[axis] > 1]
+        names = [sharded.spec_of(x)[axis] for axis in olds if x.shape[axis] > 1]
         sizes = [out.shape[axis] for axis in news]
         if len(olds) == len(news) == 1:
-            spec.append(spec_of(x)[olds[0]])
+            spec.append(sharded.spec_of(x)[olds[0]])
         elif not any(names):
             spec += [()] * len(news)
         elif len(names) == 1:
@@ -280,7 +286,9 @@ def _reshape_sharding(in_avals: Avals, out_avals: Avals, params: dict[str, Any])
     return [tuple(spec)]
 
 
-def _split_axes(x: ShapedArray, names: Axes, sizes: Sequence[int]) -> Iterator[Axes]:
+def _split_axes(
+    x: ShapedArray, names: sharded.Axes, sizes: Sequence[int]
+) -> Iterator[sharded.Axes]:
     """For each of the sizes into which an axis is split, its mesh axes."""
     shape = x.sharding.mesh.shape  # type: ignore[attr-defined]
     left = list(names)
@@ -291,7 +299,8 @@ def _split_axes(x: ShapedArray, names: Axes, sizes: Sequence[int]) -> Iterator[A
             taken.append(left.pop(0))
         if left and size > 1:
             raise ShardingTypeError(
-                f"reshape of {x}: {axes_text(names)} cannot shard axes of sizes {tuple(sizes)} as "
+                f"reshape of {x}: {sharded.axes_text(names)} cannot shard axes of sizes "
+                f"{tuple(sizes)} as "
                 "they "
                 "shard the axis that is split. Pass out_sharding=P(...), or replicate the operand "
                 "by sharding.reshard"
@@ -331,12 +340,12 @@ def _groups(old: Shape, new: Shape) -> list[tuple[list[int], list[int]]]:
 
 
 for primitive in (*p.UNARY, *p.ARITHMETIC, *p.COMPARISONS):
-    sharding_rules[primitive] = by_elements(primitive)
+    sharded.sharding_rules[primitive] = by_elements(primitive)
 for primitive in (p.select_n_p, p.convert_element_type_p, stop_gradient_p):
-    sharding_rules[primitive] = by_elements(primitive)
+    sharded.sharding_rules[primitive] = by_elements(primitive)
 
-sharding_rules[p.reduce_sum_p] = by_reduction(p.reduce_sum_p, "axes")
-sharding_rules[p.transpose_p] = _transpose_sharding
-sharding_rules[p.broadcast_in_dim_p] = _broadcast_sharding
-sharding_rules[p.dot_general_p] = _dot_general_sharding
-sharding_rules[p.reshape_p] = _reshape_sharding
+sharded.sharding_rules[p.reduce_sum_p] = by_reduction(p.reduce_sum_p, "axes")
+sharded.sharding_rules[p.transpose_p] = _transpose_sharding
+sharded.sharding_rules[p.broadcast_in_dim_p] = _broadcast_sharding
+sharded.sharding_rules[p.dot_general_p] = _dot_general_sharding
+sharded.sharding_rules[p.reshape_p] = _reshape_sharding

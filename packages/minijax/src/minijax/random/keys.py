@@ -10,6 +10,7 @@ from typing import Any, NewType
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax import lax
 from minijax.errors import KeyReuseError
 from minijax.errors.tracebacks import hiding_frames
@@ -19,7 +20,7 @@ from minijax.primitives.declare import declare, leading_batch, lower_by
 from minijax.primitives.higher_order import declare_program
 from minijax.primitives.sharding_rules import agreed, as_operands, by_batch
 from minijax.random.prng import rbg, threefry, unsafe_rbg
-from minijax.runtime.array import Array, ArrayLike, alias, is_value, to_array
+from minijax.runtime import array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.settings import number_types, options
@@ -27,7 +28,7 @@ from minijax.settings.config import Switch
 from minijax.settings.number_types import Implementation
 from minijax.shardings.types import Spec, spec_of
 from minijax.transforms.vmap import vmap
-from minijax_stage2 import Primitive, ShapedArray, Tracer, bind1, typeof
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import dialect
 from minijax_stage2.source import Source, user_source
@@ -234,7 +235,7 @@ def cloned(key: Any) -> Any:
 def _key_use_impl(key: Any, *, use: KeyUse | None) -> list[Any]:
     if use is not None:
         take(key, use)
-    return [alias(key)]  # a new object counts as a new key
+    return [array.alias(key)]  # a new object counts as a new key
 
 
 declare_program(
@@ -287,7 +288,7 @@ def take(key: Any, use: KeyUse) -> None:
 
 
 UINT32 = np.dtype(np.uint32)
-Key = NewType("Key", Array)
+Key = NewType("Key", array.Array)
 Key.__doc__ = """An array of keys, in annotations.
 
 >>> from minijax import random
@@ -300,7 +301,7 @@ for _each in (threefry, rbg, unsafe_rbg):
 
 
 @hiding_frames
-def key(seed: ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
+def key(seed: array.ArrayLike, *, impl: Any = None, dtype: Any = None) -> array.Array:
     """A key made from an integer.
 
     Arguments:
@@ -328,7 +329,7 @@ def key(seed: ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
 
 
 @hiding_frames
-def PRNGKey(seed: ArrayLike, *, impl: Any = None) -> Array:
+def PRNGKey(seed: array.ArrayLike, *, impl: Any = None) -> array.Array:
     """An old-style key, its words in an array of uint32.
 
     With `enable_custom_prng`, it is a new-style key, as `key` makes it.
@@ -363,7 +364,7 @@ def _seed(caller: str, seed: Any) -> Any:
         return np.int64(seed) if number_types.x64.value else np.int64(seed).astype(np.int32)
     if isinstance(seed, list | tuple):
         seed = np.asarray(seed)
-    if not is_value(seed):
+    if not array.is_value(seed):
         raise TypeError(f"{caller}: a seed is an integer, found {shown(seed)}")
     aval = typeof(seed)
     if aval.dtype.kind not in "iub":
@@ -393,7 +394,7 @@ def _implementation(caller: str, impl: Any, dtype: Any = None) -> Implementation
 
 
 @operation(static="num")
-def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
+def split(key: array.ArrayLike, num: int | tuple[int, ...] = 2) -> array.Array:
     """New keys, practically independent of each other and of `key`.
 
     Arguments:
@@ -417,7 +418,7 @@ def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
 
 
 @hiding_frames
-def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
+def fold_in(key: array.ArrayLike, data: array.ArrayLike) -> array.Array:
     """A new key, from a key and an integer.
 
     Arguments:
@@ -467,7 +468,7 @@ def _in_style_of(given: Any, keys: Any) -> Any:
 
 def as_keys(caller: str, keys: Any) -> Any:
     """Typed keys from keys of either style."""
-    if not is_value(keys):
+    if not array.is_value(keys):
         raise TypeError(f"{caller}: expected a key, found {shown(keys)}; random.key(0) makes one")
     if is_typed(keys):
         return keys
@@ -502,7 +503,7 @@ def single_key(caller: str, key: Any, draws: bool = True) -> Any:
 
 
 @operation
-def key_data(keys: ArrayLike) -> Array:
+def key_data(keys: array.ArrayLike) -> array.Array:
     """The words of keys, as an array of uint32 with one more axis, of size 2 or 4.
 
     >>> random.key_data(random.key(42))
@@ -512,7 +513,9 @@ def key_data(keys: ArrayLike) -> Array:
 
 
 @hiding_frames
-def wrap_key_data(key_bits_array: ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
+def wrap_key_data(
+    key_bits_array: array.ArrayLike, *, impl: Any = None, dtype: Any = None
+) -> array.Array:
     """Keys from their words, the inverse of `key_data`.
 
     Arguments:
@@ -541,7 +544,7 @@ def _wrapped(words: Any, *, impl: Implementation) -> Any:
 
 
 @evaluated_by_library
-def key_impl(keys: ArrayLike) -> Hashable:
+def key_impl(keys: array.ArrayLike) -> Hashable:
     """The name of the implementation of these keys; itself, if it has none.
 
     >>> random.key_impl(random.key(0))
@@ -562,7 +565,7 @@ def key_dtype(impl_spec: Any = None) -> np.dtype[Any]:
 
 
 @evaluated_by_library
-def clone(key: ArrayLike) -> Array:
+def clone(key: array.ArrayLike) -> array.Array:
     """The same key, for code that deliberately uses a key twice.
 
     >>> key = random.key(0)
@@ -570,7 +573,7 @@ def clone(key: ArrayLike) -> Array:
     Array(True, dtype=bool)
     """
     as_keys("clone", key)
-    return cloned(key) if isinstance(key, Tracer | Array) else lax.full_like(key, key)
+    return cloned(key) if isinstance(key, stage2.Tracer | array.Array) else lax.full_like(key, key)
 
 
 # Random bits.
@@ -581,8 +584,8 @@ ShapeOrSize = int | Sequence[int]
 
 @operation(static=("shape", "dtype", "out_sharding"))
 def bits(
-    key: ArrayLike, shape: ShapeOrSize = (), dtype: Any = None, *, out_sharding: Any = None
-) -> Array:
+    key: array.ArrayLike, shape: ShapeOrSize = (), dtype: Any = None, *, out_sharding: Any = None
+) -> array.Array:
     """Random bits.
 
     Arguments:
@@ -614,10 +617,10 @@ def random_bits(key: Any, width: int, shape: Sequence[int]) -> Any:
 def define_prng_impl(
     *,
     key_shape: tuple[int, ...],
-    seed: Callable[[Array], Array],
-    split: Callable[[Array, tuple[int, ...]], Array],
-    random_bits: Callable[[Array, int, tuple[int, ...]], Array],
-    fold_in: Callable[[Array, Array], Array],
+    seed: Callable[[array.Array], array.Array],
+    split: Callable[[array.Array, tuple[int, ...]], array.Array],
+    random_bits: Callable[[array.Array, int, tuple[int, ...]], array.Array],
+    fold_in: Callable[[array.Array, array.Array], array.Array],
     name: str = "<unnamed>",
     tag: str = "?",
 ) -> Hashable:
@@ -657,7 +660,7 @@ def define_prng_impl(
 
 
 @hiding_frames
-def random_seed(seeds: ArrayLike, impl: Implementation) -> Array:
+def random_seed(seeds: array.ArrayLike, impl: Implementation) -> array.Array:
     """Keys made from integers, one for each.
 
     Arguments:
@@ -667,10 +670,10 @@ def random_seed(seeds: ArrayLike, impl: Implementation) -> Array:
     >>> random_seed(np.arange(3), rbg).shape
     (3,)
     """
-    return seeded(to_array(np.int64(seeds) if isinstance(seeds, int) else seeds), impl=impl)
+    return seeded(array.to_array(np.int64(seeds) if isinstance(seeds, int) else seeds), impl=impl)
 
 
-def seed_with_impl(impl: Implementation, seed: ArrayLike) -> Array:
+def seed_with_impl(impl: Implementation, seed: array.ArrayLike) -> array.Array:
     """`random_seed` with its arguments in the other order.
 
     >>> seed_with_impl(threefry, 42)

@@ -19,7 +19,7 @@ from minijax.runtime.operation import operation
 from minijax.settings.number_types import Implementation
 from minijax.settings.options import partitionable
 from minijax.transforms.vmap import vmap
-from minijax_stage2 import Primitive, ShapedArray, bind, bind1, typeof
+from minijax_stage2 import ShapedArray, bind, bind1, typeof
 from minijax_stage2.primitives import broadcast_shape, convert_element_type_p
 from minijax_stage2.vmap_rules import elementwise
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
@@ -39,7 +39,7 @@ UINT64 = np.dtype(np.uint64)
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD11BDA
 
-threefry2x32_p = Primitive("threefry2x32")
+threefry2x32_p = stage2.Primitive("threefry2x32")
 
 
 def _hash_type(*operands: ShapedArray) -> Avals:

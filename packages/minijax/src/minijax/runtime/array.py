@@ -9,29 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
+import minijax_stage2 as stage2
 import minijax_stage3 as stage3
 from minijax import xla
+from minijax.settings import number_types
 from minijax.settings.config import Switch
 from minijax.settings.names import counted, later
-from minijax.settings.number_types import (
-    Implementation,
-    host_words,
-    implementation_of,
-    is_key_type,
-    parse_dtype,
-)
-from minijax.shardings.sharding import (
-    Format,
-    Index,
-    Sharding,
-    SingleDeviceSharding,
-    format_of,
-    sharding_of,
-)
+from minijax.shardings import sharding as shardings
 from minijax.shardings.types import type_at, unsharded
 from minijax_stage1 import EvalInterpreter, current_interpreter
 from minijax_stage1.interpreter import in_context
-from minijax_stage2 import Primitive, ShapedArray, Tracer, float0, tree_map, typeof
+from minijax_stage2 import Primitive, ShapedArray, float0, typeof
 from minijax_stage2.shaped_array import Shape, dialect, python_scalars, short_dtype
 from minijax_stage2.trace import EvalTrace
 from minijax_stage3 import backend
@@ -98,7 +86,7 @@ class _ArrayType(type):
     """Metaclass that makes `isinstance(x, Array)` true for tracers, as programs for JAX expect."""
 
     def __instancecheck__(cls, x: Any) -> bool:
-        return type.__instancecheck__(cls, x) or (cls is Array and isinstance(x, Tracer))
+        return type.__instancecheck__(cls, x) or (cls is Array and isinstance(x, stage2.Tracer))
 
 
 # --8<-- [start:array]
@@ -142,7 +130,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
         Raises:
             TypeError: the elements are keys.
         """
-        if is_key_type(self.aval.dtype):
+        if number_types.is_key_type(self.aval.dtype):
             raise TypeError(
                 f"{self.aval} holds random keys, which are not numbers; random.key_data(x) gives "
                 "the words that they are made of"
@@ -159,21 +147,21 @@ class Array(stage3.Array, metaclass=_ArrayType):
         if hasattr(self, "_deleted"):
             return f"<Array {self.aval}, {self._deleted}>"
         if not _is_shown(self):
-            is_key = is_key_type(self.aval.dtype)
+            is_key = number_types.is_key_type(self.aval.dtype)
             dtype = short_dtype(self.aval.dtype) if is_key else self.aval.dtype
             return f"Array(shape={self.shape}, dtype={dtype})"
-        if not is_key_type(self.aval.dtype):
+        if not number_types.is_key_type(self.aval.dtype):
             return super().__repr__()
-        words = host_words(read_numbers(self), self.aval)
+        words = number_types.host_words(read_numbers(self), self.aval)
         return f"Array({self.shape}, dtype={short_dtype(self.aval.dtype)}) overlaying:\n{words}"
 
     def __str__(self) -> str:
-        if is_key_type(self.aval.dtype) or not _is_shown(self):
+        if number_types.is_key_type(self.aval.dtype) or not _is_shown(self):
             return repr(self)
         return super().__str__()
 
     def __format__(self, spec: str) -> str:
-        if not self.aval.shape and not is_key_type(self.aval.dtype):
+        if not self.aval.shape and not number_types.is_key_type(self.aval.dtype):
             return super().__format__(spec)
         try:
             return format(str(self), spec)
@@ -199,14 +187,14 @@ class Array(stage3.Array, metaclass=_ArrayType):
         return self.aval.dtype.itemsize
 
     @property
-    def sharding(self) -> Sharding:
+    def sharding(self) -> shardings.Sharding:
         """The devices of the array, and the part of it on each."""
-        return sharding_of(xla.placement_of(self.buffer))
+        return shardings.sharding_of(xla.placement_of(self.buffer))
 
     @property
-    def format(self) -> Format:
+    def format(self) -> shardings.Format:
         """The sharding, and the layout in memory."""
-        return format_of(self.ndim, self.sharding)
+        return shardings.format_of(self.ndim, self.sharding)
 
     @property
     def device(self) -> Any:
@@ -308,8 +296,11 @@ class Array(stage3.Array, metaclass=_ArrayType):
         return self.copy()
 
     def __reduce__(self) -> Any:
-        if is_key_type(self.aval.dtype):
-            return _keys_from_numpy, (read_numbers(self), implementation_of(self.aval.dtype))
+        if number_types.is_key_type(self.aval.dtype):
+            return _keys_from_numpy, (
+                read_numbers(self),
+                number_types.implementation_of(self.aval.dtype),
+            )
         return from_numpy, (self.numpy(), self.weak_type)
 
     def is_deleted(self) -> bool:
@@ -367,7 +358,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        if is_key_type(self.aval.dtype):
+        if number_types.is_key_type(self.aval.dtype):
             raise BufferError("DLPack knows no random keys; random.key_data(x) gives their words")
         if dl_device not in (None, self.__dlpack_device__()):
             raise BufferError(f"an array on {self.device} cannot go to DLPack device {dl_device}")
@@ -723,7 +714,9 @@ def parts_here(x: Array) -> list[np.ndarray[Any, Any]]:
     return xla.parts_here(x.buffer, ShapedArray(shape, aval.dtype))
 
 
-def put_array(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -> Array:
+def put_array(
+    x: Any, aval: ShapedArray, sharding: shardings.Sharding, committed: bool = True
+) -> Array:
     """An Array of type `aval` and the given sharding, from a numpy array or another Array.
 
     Raises:
@@ -750,24 +743,24 @@ def put_array(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = T
 
 
 @lru_cache(maxsize=4096)
-def _repeats_parts(sharding: Sharding, shape: Shape) -> bool:
+def _repeats_parts(sharding: shardings.Sharding, shape: Shape) -> bool:
     """Return True if the parts of an array on two devices of this process begin at one address."""
     indices = sharding.indices_here(shape)
     begins = {tuple([each.start or 0 for each in index]) for index in indices}
     return len(begins) < len(indices) or 0 in shape
 
 
-def put_to(x: Array, sharding: Sharding | None) -> Array:
+def put_to(x: Array, sharding: shardings.Sharding | None) -> Array:
     """`x` with the given sharding; `x` itself if there is only one device."""
     if sharding is None:
         return x
-    is_single = isinstance(sharding, SingleDeviceSharding)
+    is_single = isinstance(sharding, shardings.SingleDeviceSharding)
     if is_single and not x.is_placed and xla.is_the_only(sharding.device_tuple):
         return x
     return put_array(x, x.aval, sharding)
 
 
-def place_numbers(x: Any, sharding: Sharding) -> Array:
+def place_numbers(x: Any, sharding: shardings.Sharding) -> Array:
     """A number or a numpy array as an Array with the given sharding.
 
     Raises:
@@ -799,7 +792,7 @@ class Shard:
     def __init__(
         self,
         device: Any,
-        index: Index,
+        index: shardings.Index,
         replica_id: int,
         part: backend.Buffer | None,
         aval: ShapedArray | None,
@@ -831,7 +824,7 @@ def _on_one_device(buffer: backend.Buffer, aval: ShapedArray, device: Any) -> Ar
 
 @lru_cache(maxsize=4096)
 def _only_placement(device: Any, ndim: int) -> xla.Placement:
-    return SingleDeviceSharding(device).placement(ndim)
+    return shardings.SingleDeviceSharding(device).placement(ndim)
 
 
 def _shards_here(x: Array) -> list[Shard]:
@@ -845,13 +838,17 @@ def _shards_here(x: Array) -> list[Shard]:
 
 
 @lru_cache(maxsize=4096)
-def _places_here(sharding: Sharding, shape: Shape) -> list[tuple[Any, Index, int]]:
+def _places_here(
+    sharding: shardings.Sharding, shape: Shape
+) -> list[tuple[Any, shardings.Index, int]]:
     here = sharding.addressable_devices
     return [place for place in _places_of_shards(sharding, shape) if place[0] in here]
 
 
 @lru_cache(maxsize=4096)
-def _places_of_shards(sharding: Sharding, shape: Shape) -> list[tuple[Any, Index, int]]:
+def _places_of_shards(
+    sharding: shardings.Sharding, shape: Shape
+) -> list[tuple[Any, shardings.Index, int]]:
     """Device, index, and number among equal parts, for each part of an array."""
     seen: dict[Any, int] = {}
     found = []
@@ -868,7 +865,7 @@ def from_numpy(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
     return Array(new_buffer(x, aval), aval)
 
 
-def _keys_from_numpy(x: np.ndarray[Any, Any], implementation: Implementation) -> Array:
+def _keys_from_numpy(x: np.ndarray[Any, Any], implementation: number_types.Implementation) -> Array:
     """Restore pickled keys; the device stores a key as one number."""
     aval = ShapedArray(x.shape, implementation.dtype)
     return Array(new_buffer(x, aval), aval)
@@ -901,7 +898,9 @@ def to_library_array(x: Any) -> Any:
 def _numbers_in(nested: Any, dtype: Any) -> np.ndarray[Any, Any]:
     """Nested lists of numbers as numpy reads them."""
     found = np.asarray(nested)
-    wanted = dialect().in_memory(found.dtype if dtype is None else parse_dtype("array", dtype))
+    wanted = dialect().in_memory(
+        found.dtype if dtype is None else number_types.parse_dtype("array", dtype)
+    )
     if wanted is None or wanted == found.dtype or found.dtype.kind not in "biufc":
         return found
     if wanted.kind not in "iu" and found.dtype.kind != "c":
@@ -942,7 +941,7 @@ def to_array(x: Any) -> Any:
 
 def tree_to_arrays(tree: Any) -> Any:
     """The tree with its numbers and numpy arrays converted to Arrays."""
-    return tree_map(to_array, tree)
+    return stage2.tree_map(to_array, tree)
 
 
 def type_of(x: Any) -> ShapedArray:

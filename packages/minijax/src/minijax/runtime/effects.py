@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage3 as stage3
 from minijax.runtime.array import Array, Placed
 from minijax.settings.number_types import no_numbers
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage2.shaped_array import float0
 from minijax_stage2.trace import Rules
-from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, abstract_eval_rules, backend
+from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, backend
 from minijax_stage3.array import Array as Stage3Array
 from minijax_stage3.array import new_buffer
 from minijax_stage3.dce import dce_rules
@@ -126,7 +127,7 @@ class AbstractToken(ShapedArray):
                 f"{primitive}: expected arrays, found a token, which holds nothing; pass tokens to "
                 "after_all, to jitted functions and loops, and through vmap with out_axes=None"
             )
-        found: list[ShapedArray] = abstract_eval_rules[primitive](*in_avals, **params)
+        found: list[ShapedArray] = stage3.abstract_eval_rules[primitive](*in_avals, **params)
         return found
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:

@@ -6,34 +6,20 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+import minijax_stage2 as stage2
 from minijax.errors.arguments import blame_argument
 from minijax.errors.tracebacks import hide_frames
 from minijax.runtime.array import is_evaluating, some_placed, to_library_array
 from minijax.runtime.partitioning import evaluate_jaxpr, evaluate_partitioned
 from minijax.runtime.places import argument_places
 from minijax.runtime.program import compile_primitive, run_program
+from minijax.settings import number_types, options
 from minijax.settings.config import Switch, reusable_context
 from minijax.settings.names import later
-from minijax.settings.number_types import (
-    dtype_promotion,
-    library_number_types,
-    rank_promotion,
-    set_number_types,
-    types_here,
-    types_in_function,
-    x64,
-)
-from minijax.settings.options import (
-    infs_option,
-    key_reuse_option,
-    nans_option,
-    require_execution,
-    tracer_leaks_option,
-)
 from minijax.settings.tracers import adopted, adopted_traces
 from minijax_stage1 import current_interpreter, interpreter
 from minijax_stage1.interpreter import evaluator, set_interpreter
-from minijax_stage2 import Primitive, Trace, Tracer, impl_rules, shaped_array, tree_map, typeof
+from minijax_stage2 import Primitive, Trace, Tracer, shaped_array, typeof
 from minijax_stage2.shaped_array import Dialect
 from minijax_stage2.trace import EvalTrace
 from minijax_stage3.jit import jit_p
@@ -56,31 +42,31 @@ def after_primitive(
     primitive: Primitive, args: Sequence[Any], params: dict[str, Any], outs: Sequence[Any]
 ) -> None:
     """Check the evaluation of a primitive."""
-    if key_reuse_option.value:
+    if options.key_reuse_option.value:
         _check_keys(primitive, args, params)
-    if nans_option.value or infs_option.value:
+    if options.nans_option.value or options.infs_option.value:
         _check_numbers(primitive, args, params, outs)
 
 
 def after_function() -> None:
     """Run the checks due when a library function returns to code outside transformations."""
-    if tracer_leaks_option.value:
+    if options.tracer_leaks_option.value:
         _check_leaks()
 
 
 def adds_equations() -> bool:
     """Return True if a check adds equations to functions, different ones in each call."""
-    return bool(key_reuse_option.value)
+    return bool(options.key_reuse_option.value)
 
 
 def call_checked(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
     """The result of a jitted function, in a 1-tuple, if a check makes the call; otherwise None."""
     result: tuple[Any] | None = None
-    if key_reuse_option.value:
+    if options.key_reuse_option.value:
         result = _call_with_keys_checked(function, args, kwargs)
-    if result is None and (nans_option.value or infs_option.value):
+    if result is None and (options.nans_option.value or options.infs_option.value):
         result = _call_with_numbers_checked(function, args, kwargs)
-    if result is None and tracer_leaks_option.value:
+    if result is None and options.tracer_leaks_option.value:
         _check_trace(function, args, kwargs)
     return result
 
@@ -109,7 +95,7 @@ def enable_x64(new_val: bool = True) -> Iterator[None]:
     ...     jnp.arange(3.0)
     Array([0., 1., 2.], dtype=float64)
     """
-    with x64.override(new_val):
+    with number_types.x64.override(new_val):
         yield
 
 
@@ -128,7 +114,7 @@ def numpy_dtype_promotion(new_val: str) -> Iterator[None]:
     ...     jnp.arange(3) + 1
     Array([1, 2, 3], dtype=int32)
     """
-    with dtype_promotion.override(new_val):
+    with number_types.dtype_promotion.override(new_val):
         yield
 
 
@@ -148,7 +134,7 @@ def numpy_rank_promotion(new_val: str) -> Iterator[None]:
     ...         print(str(error).partition(", and")[0])
     operands of shapes (2, 3) and (3,) have different numbers of axes
     """
-    with rank_promotion.override(new_val):
+    with number_types.rank_promotion.override(new_val):
         yield
 
 
@@ -168,11 +154,11 @@ class DeviceTrace(EvalTrace):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
         if Switch.used:
-            require_execution(primitive)
+            options.require_execution(primitive)
         if primitive is jit_p:
             outs = evaluate_jaxpr(params["jaxpr"], f"jit_{params['name']}", args)
         elif primitive.higher_order:
-            outs = [to_library_array(out) for out in impl_rules[primitive](*args, **params)]
+            outs = [to_library_array(out) for out in stage2.impl_rules[primitive](*args, **params)]
         else:
             in_avals = tuple([typeof(x) for x in args])
             if primitive in evaluators:
@@ -203,7 +189,7 @@ class library_evaluation:
 
     def __init__(self, numbers: Dialect | None = None):
         self.interpreter = set_interpreter(device_trace)
-        self.number_types = set_number_types(numbers or types_here())
+        self.number_types = number_types.set_number_types(numbers or number_types.types_here())
 
     def __enter__(self) -> None:
         self.interpreter.__enter__()
@@ -234,8 +220,11 @@ def evaluated_by_library(function: Function) -> Function:
                 if shaped_array.dialect() is not shaped_array.numpys_dialect:
                     return function(*args, **kwargs)
                 # In a stage's transformation.
-                with set_number_types(library_number_types()), adopted_traces():
-                    args, kwargs = tree_map(adopted, (args, kwargs))
+                with (
+                    number_types.set_number_types(number_types.library_number_types()),
+                    adopted_traces(),
+                ):
+                    args, kwargs = stage2.tree_map(adopted, (args, kwargs))
                     return function(*args, **kwargs)
             with library_evaluation():
                 result = function(*args, **kwargs)
@@ -265,10 +254,10 @@ def made_of_operations(function: Function) -> Function:
 
     @functools.wraps(function)
     def in_function(*args: Any, **kwargs: Any) -> Any:
-        numbers = types_in_function()
+        numbers = number_types.types_in_function()
         if numbers is shaped_array.dialect():
             return function(*args, **kwargs)
-        with set_number_types(numbers):
+        with number_types.set_number_types(numbers):
             return function(*args, **kwargs)
 
     return evaluated_by_library(in_function)  # type: ignore[return-value]

@@ -11,40 +11,12 @@ from weakref import WeakSet
 
 from minijax import xla
 from minijax.errors.tracebacks import hide_frames, hiding_frames
-from minijax.runtime import evaluation, stages
+from minijax.runtime import evaluation, pipeline, refs, stages
+from minijax.runtime import places as places_of_arrays
+from minijax.runtime import program as programs
+from minijax.runtime import signature as signatures
 from minijax.runtime.array import Array, is_evaluating, tree_to_arrays, type_of
 from minijax.runtime.evaluation import evaluated_by_library, library_evaluation
-from minijax.runtime.pipeline import (
-    AnyProgram,
-    Cache,
-    Compilation,
-    CompileOptions,
-    Traced,
-    cache_of,
-    forget_traced,
-    trace,
-)
-from minijax.runtime.places import ANYWHERE, DefaultPlacement, GivenPlaces, Places, Shardings
-from minijax.runtime.program import Called, Executor, add_tree, compiled, leaf_order
-from minijax.runtime.refs import (
-    OuterRefError,
-    Ref,
-    RefsOfCall,
-    call_with_refs,
-    lending,
-    program_with_refs,
-    split_refs,
-    values_of,
-)
-from minijax.runtime.refs import Places as RefPlaces
-from minijax.runtime.signature import (
-    Signature,
-    StaticArguments,
-    add_static,
-    leaf_types_for,
-    settings_here,
-    types_in_key,
-)
 from minijax.settings.config import Switch, config
 from minijax.settings.names import PickledByName, later, not_given
 from minijax.settings.options import disable_jit_option, require_execution, require_tracing
@@ -113,7 +85,7 @@ _interpreter = in_context.get  # bound once: every call uses it
 _jitted: "WeakSet[PjitFunction]" = WeakSet()  # for `clear_jitted`
 
 
-class PjitFunction(PickledByName, Called):
+class PjitFunction(PickledByName, programs.Called):
     """A function that is compiled when first called with a new signature; JAX's name for it."""
 
     caller = "jit"  # in messages; empty for a function that users do not know to be jitted
@@ -139,11 +111,11 @@ class PjitFunction(PickledByName, Called):
     def __init__(
         self,
         fun: Callable[..., Any],
-        static: StaticArguments,
-        options: CompileOptions,
-        traced: Cache,
+        static: signatures.StaticArguments,
+        options: pipeline.CompileOptions,
+        traced: pipeline.Cache,
         inline: bool,
-        places: GivenPlaces = ANYWHERE,
+        places: places_of_arrays.GivenPlaces = places_of_arrays.ANYWHERE,
     ):
         has_users_attributes = isinstance(fun, FunctionType | PjitFunction)
         functools.update_wrapper(self, fun, updated=("__dict__",) if has_users_attributes else ())
@@ -155,10 +127,10 @@ class PjitFunction(PickledByName, Called):
         self._programs: dict[Any, Any] = {}  # by `Signature`, and by the faster `_key_of`
         self._first_calls: dict[Any, Any] = {}  # locks of first calls in progress
         self._given_places = places
-        if compiled is not None and places.place is None:
-            self._known = compiled.KnownCalls(static)
+        if programs.compiled is not None and places.place is None:
+            self._known = programs.compiled.KnownCalls(static)
         self._inside = fun if inline else None  # called inside a transformation
-        self.outer_refs: list[Ref] = []  # references that the function closes over
+        self.outer_refs: list[refs.Ref] = []  # references that the function closes over
         _jitted.add(self)
 
     # --8<-- [start:call]
@@ -178,7 +150,7 @@ class PjitFunction(PickledByName, Called):
                     if self._inside is None:
                         return tree_to_arrays(self._bind(args, kwargs))
                     return self._call_inside(running if takes_templates else None, args, kwargs)
-            settings = settings_here()
+            settings = signatures.settings_here()
             key: Any = [x.call_key for x in args if type(x) is Array]
             if len(key) == len(args) and not kwargs:
                 key.append(settings)
@@ -192,53 +164,55 @@ class PjitFunction(PickledByName, Called):
             if key is not None and program.execute is not None:
                 self._programs[key] = program.execute
             return program.run(leaves)
-        except OuterRefError as outer:
+        except refs.OuterRefError as outer:
             self._take_over(outer)
             return self(*args, **kwargs)
         except Exception as error:
             self._improve_error(args, kwargs, error)
             raise
 
-    if compiled is None:
+    if programs.compiled is None:
         __call__ = _call_by_python
 
     # --8<-- [end:call]
 
     def _key_of(
         self, settings: Any, args: Any, kwargs: Any
-    ) -> tuple[Any, Executor | None, list[Any]]:
+    ) -> tuple[Any, programs.Executor | None, list[Any]]:
         """The key of a call, what executes it, and the buffers of its leaves.
 
         The key is None for a call that only a `Signature` can describe; the executor is None for a
         call that was not made before.
         """
-        static, types = self._static.chosen, leaf_types_for(settings)
+        static, types = self._static.chosen, signatures.leaf_types_for(settings)
         key: list[Any] = [settings]
         buffers: list[Any] = []
         position = 0
         try:
             for x in args:
                 if position in static:
-                    add_static(x, key)
+                    signatures.add_static(x, key)
                 elif type(x) is Array:  # as in `add_tree`, without a call
                     key.append(x.call_key)
                     buffers.append(x.buffer)
-                elif not add_tree(x, key, buffers, types):
+                elif not programs.add_tree(x, key, buffers, types):
                     return None, None, buffers
                 position += 1
             for name in sorted(kwargs) if len(kwargs) > 1 else kwargs:
                 key.append(name)
                 x = kwargs[name]
                 if name in static:
-                    add_static(x, key)
-                elif not add_tree(x, key, buffers, types):
+                    signatures.add_static(x, key)
+                elif not programs.add_tree(x, key, buffers, types):
                     return None, None, buffers
             found = tuple(key)
             return found, self._programs.get(found), buffers
         except (TypeError, OverflowError, RecursionError):  # the slow path raises a better error
             return None, None, buffers
 
-    def _find(self, settings: Any, args: Any, kwargs: Any) -> tuple[AnyProgram, Sequence[Any]]:
+    def _find(
+        self, settings: Any, args: Any, kwargs: Any
+    ) -> tuple[pipeline.AnyProgram, Sequence[Any]]:
         """Return a call's program, created for the first call of its signature, and its leaves."""
         signature, leaves = self._signature_of(settings, args, kwargs)
         program = self._programs.get(signature)
@@ -254,7 +228,7 @@ class PjitFunction(PickledByName, Called):
         args: Any,
         kwargs: Any,
         type_of: Callable[[Any], ShapedArray] = typeof,
-    ) -> tuple[Signature, list[Any]]:
+    ) -> tuple[signatures.Signature, list[Any]]:
         """The signature of a call, and the leaves of its arguments."""
         static: Any = ()
         if self._static.are_given:
@@ -263,7 +237,7 @@ class PjitFunction(PickledByName, Called):
         try:
             keys = [x.call_key for x in leaves if type(x) is Array]
             if len(keys) < len(leaves):
-                types = leaf_types_for(settings)
+                types = signatures.leaf_types_for(settings)
                 keys = [x.call_key if type(x) is Array else types[type(x)](x) for x in leaves]
             return (tree, tuple(keys), static, settings), leaves
         except (KeyError, TypeError, OverflowError):
@@ -286,7 +260,13 @@ class PjitFunction(PickledByName, Called):
                 caller = f"{self.caller} of `{self._name}`"
                 return tuple(abstractify(caller, names, leaves, _REMEDY, type_of))
 
-    def _program(self, signature: Signature, where: Places, args: Any, kwargs: Any) -> AnyProgram:
+    def _program(
+        self,
+        signature: signatures.Signature,
+        where: places_of_arrays.Places,
+        args: Any,
+        kwargs: Any,
+    ) -> pipeline.AnyProgram:
         """The program of a signature, for these places of the leaves."""
         program = self._programs.get(signature)
         if program is not None:
@@ -309,14 +289,14 @@ class PjitFunction(PickledByName, Called):
         The order is as in the arguments, where the items of a dict are not sorted.
         """
         try:
-            program, leaves = self._find(settings_here(), args, kwargs)
+            program, leaves = self._find(signatures.settings_here(), args, kwargs)
             execute, wanted = program.for_compiled(leaves)
         except RuntimeError:  # an argument on other devices was donated
             return None, [], ()
         _, args, kwargs = self._static.split(args, kwargs)
-        return execute, wanted, leaf_order((args, kwargs))
+        return execute, wanted, programs.leaf_order((args, kwargs))
 
-    def _take_over(self, outer: OuterRefError) -> None:
+    def _take_over(self, outer: refs.OuterRefError) -> None:
         """Add a reference to those that the function closes over."""
         if self.is_of_refs or outer.ref in self.outer_refs:
             raise outer
@@ -351,7 +331,7 @@ class PjitFunction(PickledByName, Called):
         if is_evaluating():
             require_execution(self._name)
         if self.is_users and (self.outer_refs or kwargs or not {Array}.issuperset(map(type, args))):
-            with_refs = call_with_refs(self, args, kwargs)
+            with_refs = refs.call_with_refs(self, args, kwargs)
             if with_refs:
                 return with_refs
         return evaluation.call_checked(self, args, kwargs)
@@ -364,26 +344,26 @@ class PjitFunction(PickledByName, Called):
         )  # fmt: skip
 
     @property
-    def static_arguments(self) -> StaticArguments:
+    def static_arguments(self) -> signatures.StaticArguments:
         """The static arguments."""
         return self._static
 
-    def program_with_refs(self, static: Any, places: RefPlaces) -> Any:
+    def program_with_refs(self, static: Any, places: refs.Places) -> Any:
         """The jitted function of the references' arrays and the other leaves of the arguments."""
         outer = [*self.outer_refs]
         key = static, places, len(outer)
         program: Any = self._programs.get(key)
         if program is None:
-            with_values = program_with_refs(self._static.fill(static), places, outer)
+            with_values = refs.program_with_refs(self._static.fill(static), places, outer)
             args, kwargs = places.structure.unflatten(range(len(places.are_refs)))
             args, _ = self._static.drop(static, args, kwargs)
             given = self._given_places.with_refs(args, places.are_refs, len(outer))
-            options = CompileOptions(
+            options = pipeline.CompileOptions(
                 keep_unused=self._options.keep_unused,
                 compiler_options=self._options.compiler_options,
             )
             program = _jitted_of(
-                PjitFunction, with_values, StaticArguments(with_values), options,
+                PjitFunction, with_values, signatures.StaticArguments(with_values), options,
                 self._inside is not None, given,
             )  # fmt: skip
             program.is_of_refs = True
@@ -392,7 +372,7 @@ class PjitFunction(PickledByName, Called):
 
     def _places_of(
         self, leaves: Sequence[Any], args: Any, kwargs: Any, types: bool = False
-    ) -> Places:
+    ) -> places_of_arrays.Places:
         """The places of the leaves of a call, which may be types with `types`."""
         names = functools.partial(self._names_of_dynamic, args, kwargs)
         if self._given_places.have_shardings:
@@ -400,13 +380,15 @@ class PjitFunction(PickledByName, Called):
             args, _ = self._static.drop(static, args, kwargs)
         return self._given_places.call_places(self._name, leaves, args, names, types)
 
-    def _compilation(self, traced: Traced, where: Places) -> Compilation:
+    def _compilation(
+        self, traced: pipeline.Traced, where: places_of_arrays.Places
+    ) -> pipeline.Compilation:
         out_shardings = self._given_places.result_shardings(traced.out_tree)
-        return Compilation(traced, self._options, where, out_shardings)
+        return pipeline.Compilation(traced, self._options, where, out_shardings)
 
     def _bind(self, args: Any, kwargs: Any) -> Any:
         """A call inside a transformation, which sees one primitive that holds a program."""
-        signature, leaves = self._signature_of(settings_here(), args, kwargs)
+        signature, leaves = self._signature_of(signatures.settings_here(), args, kwargs)
         traced = self._traced_for(signature, args, kwargs)
         is_staged = isinstance(current_interpreter(), JaxprTrace)  # computes nothing yet
         consts = traced.consts if is_staged else traced.consts_on_device()
@@ -417,10 +399,12 @@ class PjitFunction(PickledByName, Called):
         outs = _constrain_results(outs, given.result_shardings(traced.out_tree))
         return tree_unflatten(traced.out_tree, outs)
 
-    def _traced_for(self, signature: Signature, args: Any, kwargs: Any) -> Traced:
+    def _traced_for(
+        self, signature: signatures.Signature, args: Any, kwargs: Any
+    ) -> pipeline.Traced:
         """The function as a program; it runs once for all calls of a signature."""
         tree, keys, static, *_ = signature
-        avals = types_in_key(keys)
+        avals = signatures.types_in_key(keys)
         key = tree, avals, static, dialect(), mesh_in_context.get()
         traced = self._traced.get(key)
         if traced is not None:
@@ -431,7 +415,7 @@ class PjitFunction(PickledByName, Called):
         require_tracing(self._name, self.caller or "jit")
         if config.explain_cache_misses:
             _explain_tracing(self, (in_tree, *key[1:]))
-        traced = trace(self._fun, self._static.fill(static), in_tree, avals, names)
+        traced = pipeline.trace(self._fun, self._static.fill(static), in_tree, avals, names)
         return self._traced.setdefault(key, traced) if traced.is_reusable else traced
 
     def _names_of_dynamic(self, args: Any, kwargs: Any) -> list[str]:
@@ -450,7 +434,7 @@ class PjitFunction(PickledByName, Called):
             if with_refs := self._trace_with_refs(args, kwargs):
                 return with_refs
             traced = self._trace_types(args, kwargs)
-        except OuterRefError as outer:
+        except refs.OuterRefError as outer:
             self._take_over(outer)
             return self.trace(*args, **kwargs)
         static, args, kwargs = self._static.split(args, kwargs)
@@ -463,14 +447,14 @@ class PjitFunction(PickledByName, Called):
         """The program on the arrays of references, if there are any."""
         static, args, kwargs = self._static.split(args, kwargs)
         caller = f"jit of `{self._name}`"
-        given, rest, places = split_refs(caller, (args, kwargs))
+        given, rest, places = refs.split_refs(caller, (args, kwargs))
         if not given and not self.outer_refs:
             return None
         program = self.program_with_refs(static, places)
-        with lending(given) as values:
-            traced: stages.Traced = program.trace([*values, *values_of(self.outer_refs)], rest)
-        _, _, called = split_refs(caller, self._static.drop(static, args, kwargs))
-        traced.refs = RefsOfCall(called, tuple(self.outer_refs))
+        with refs.lending(given) as values:
+            traced: stages.Traced = program.trace([*values, *refs.values_of(self.outer_refs)], rest)
+        _, _, called = refs.split_refs(caller, self._static.drop(static, args, kwargs))
+        traced.refs = refs.RefsOfCall(called, tuple(self.outer_refs))
         return traced
 
     @hiding_frames
@@ -485,14 +469,14 @@ class PjitFunction(PickledByName, Called):
 
     def clear_cache(self) -> None:
         """Clear the caches of traced and compiled programs."""
-        if compiled is not None and self._known is not None:
+        if programs.compiled is not None and self._known is not None:
             self._known.clear()
         self._traced.clear()
         self._programs.clear()
 
     def _cache_size(self) -> int:
         """The number of signatures for which the function is compiled; the name is JAX's."""
-        return sum(isinstance(each, AnyProgram) for each in [*self._programs.values()])
+        return sum(isinstance(each, pipeline.AnyProgram) for each in [*self._programs.values()])
 
     @hiding_frames
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
@@ -503,9 +487,9 @@ class PjitFunction(PickledByName, Called):
         """Return the names of the leaves of the arguments, for messages."""
         return argument_names(self._fun, args, kwargs)
 
-    def _trace_types(self, args: Any, kwargs: Any) -> Traced:
+    def _trace_types(self, args: Any, kwargs: Any) -> pipeline.Traced:
         """The program for arguments that may be types."""
-        signature, _ = self._signature_of(settings_here(), args, kwargs, type_of)
+        signature, _ = self._signature_of(signatures.settings_here(), args, kwargs, type_of)
         return self._traced_for(signature, args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -562,7 +546,7 @@ class JittedMethod(functools.partial[Any]):
 
 def clear_jitted() -> None:
     """Clear the caches of all jitted functions."""
-    forget_traced()
+    pipeline.forget_traced()
     for function in list(_jitted):
         function.clear_cache()
 
@@ -662,7 +646,7 @@ def jit(
     if backend is not None and device is not None:
         raise ValueError("jit: pass either backend or device, not both")
     device = device if backend is None else backend
-    places = GivenPlaces(in_shardings, out_shardings, _placement_of(device))
+    places = places_of_arrays.GivenPlaces(in_shardings, out_shardings, _placement_of(device))
     if places.have_shardings and places.place is not None:
         raise ValueError("jit: pass either device or in_shardings and out_shardings, not both")
     if type(keep_unused) is not bool:
@@ -671,8 +655,8 @@ def jit(
 
     def jitted(fun: Callable[..., Any]) -> PjitFunction:
         require_function("jit", fun)
-        static = StaticArguments(fun, static_argnums, static_argnames)
-        options = CompileOptions.of(
+        static = signatures.StaticArguments(fun, static_argnums, static_argnames)
+        options = pipeline.CompileOptions.of(
             fun, static, donate_argnums, donate_argnames, keep_unused, compiler_options
         )
         return _jitted_of(PjitFunction, fun, static, options, is_inlined, places)
@@ -683,19 +667,21 @@ def jit(
 def _jitted_of(
     cls: type[PjitFunction],
     fun: Callable[..., Any],
-    static: StaticArguments,
-    options: CompileOptions,
+    static: signatures.StaticArguments,
+    options: pipeline.CompileOptions,
     *others: Any,
 ) -> PjitFunction:
     """A jitted function that shares its traced programs with equal ones."""
-    return cls(fun, static, options, cache_of(fun, (static.argnums, static.argnames)), *others)
+    return cls(
+        fun, static, options, pipeline.cache_of(fun, (static.argnums, static.argnames)), *others
+    )
 
 
 _constrain = later("minijax.lax.sharding", "constrain")
 _explain_tracing = later("minijax.runtime.notices", "explain_tracing")
 
 
-def _constrain_results(values: Sequence[Any], shardings: Shardings) -> list[Any]:
+def _constrain_results(values: Sequence[Any], shardings: places_of_arrays.Shardings) -> list[Any]:
     """Values inside a transformation, constrained to the given shardings."""
     return [
         x if sharding is None else _constrain(x, sharding)
@@ -703,7 +689,7 @@ def _constrain_results(values: Sequence[Any], shardings: Shardings) -> list[Any]
     ]
 
 
-def _placement_of(device: Any) -> DefaultPlacement | None:
+def _placement_of(device: Any) -> places_of_arrays.DefaultPlacement | None:
     """The placement of a function whose device is given; None: anywhere."""
     if device is None or (isinstance(device, str) and device == xla.platform()):
         return None
@@ -714,4 +700,4 @@ def _placement_of(device: Any) -> DefaultPlacement | None:
             f"jit: device must be None or one of minijax.devices(), found {shown(device)} of type "
             f"{type(device).__name__}"
         )
-    return DefaultPlacement(SingleDeviceSharding(device), committed=True)
+    return places_of_arrays.DefaultPlacement(SingleDeviceSharding(device), committed=True)

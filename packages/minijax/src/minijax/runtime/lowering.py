@@ -24,8 +24,7 @@ from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import Dialect, dialect
 from minijax_stage2.source import Source
-from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, lowering_rules
-from minijax_stage3.lowering import FunctionBuilder, ModuleBuilder, Value, mlir_type, symbol
+from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var
 
 # Templates: the text of an operation, with placeholders for the names and the location.
 #
@@ -58,7 +57,13 @@ class TextTemplate:
 
     __slots__ = ("chosen", "new_names", "outs", "parts", "simple")
 
-    def __init__(self, operands: int, lines: Sequence[str], outs: Sequence[Value], new_names: int):
+    def __init__(
+        self,
+        operands: int,
+        lines: Sequence[str],
+        outs: Sequence[stage3.lowering.Value],
+        new_names: int,
+    ):
         found = _PLACEHOLDER.split(SEPARATOR.join(lines))
         places = [int(number) - FIRST for number in found[1::2]]
         self.new_names = new_names
@@ -105,7 +110,7 @@ on_each_device: ContextVar[bool] = ContextVar("on_each_device", default=False)
 mesh_of_devices: ContextVar[Any] = ContextVar("mesh_of_devices", default=None)
 
 
-def declared_mesh(module: ModuleBuilder, mesh: Any) -> str:
+def declared_mesh(module: stage3.lowering.ModuleBuilder, mesh: Any) -> str:
     """The name of a mesh in a module, which declares it on first use."""
     key = "mesh", mesh.shape_tuple
     if key not in module.names:
@@ -117,7 +122,11 @@ def declared_mesh(module: ModuleBuilder, mesh: Any) -> str:
 
 
 def sharding_text(
-    module: ModuleBuilder, mesh: Any, spec: PartitionSpec, ndim: int, is_open: bool = False
+    module: stage3.lowering.ModuleBuilder,
+    mesh: Any,
+    spec: PartitionSpec,
+    ndim: int,
+    is_open: bool = False,
 ) -> str:
     """A spec in Shardy's notation: `<@mesh, [{"x"}, {}]>`; if it is open, axes may be added."""
     entries = [*spec, *[None] * (ndim - len(spec))]
@@ -131,49 +140,60 @@ def sharding_text(
 
 
 def constrained(
-    b: FunctionBuilder, x: Value, sharding: NamedSharding, is_open: bool = False
-) -> Value:
+    b: stage3.lowering.FunctionBuilder,
+    x: stage3.lowering.Value,
+    sharding: NamedSharding,
+    is_open: bool = False,
+) -> stage3.lowering.Value:
     """`x` with a sharding constraint; if it is open, the compiler may shard further axes."""
     text = sharding_text(b.module, sharding.mesh, sharding.spec, x.aval.ndim, is_open)
     return _constraint_text(b, x, text)
 
 
-def _constraint_text(b: FunctionBuilder, x: Value, text: str) -> Value:
-    operation = f"sdy.sharding_constraint {x.name} {text} : {mlir_type(x.aval)}"
+def _constraint_text(
+    b: stage3.lowering.FunctionBuilder, x: stage3.lowering.Value, text: str
+) -> stage3.lowering.Value:
+    operation = f"sdy.sharding_constraint {x.name} {text} : {stage3.lowering.mlir_type(x.aval)}"
     (out,) = b.emit(operation, x.aval)
     return out
 
 
-def argument(module: ModuleBuilder, sharding: NamedSharding, ndim: int) -> str:
+def argument(module: stage3.lowering.ModuleBuilder, sharding: NamedSharding, ndim: int) -> str:
     """The MLIR attribute for the sharding of an argument or a result."""
     text = sharding_text(module, sharding.mesh, sharding.spec, ndim)
     return f"{{sdy.sharding = #sdy.sharding{text}}}"
 
 
-def replicated_if_uneven(b: FunctionBuilder, x: Value, counts: Sequence[int]) -> Value:
+def replicated_if_uneven(
+    b: stage3.lowering.FunctionBuilder, x: stage3.lowering.Value, counts: Sequence[int]
+) -> stage3.lowering.Value:
     """`x`, replicated if these sizes are not multiples of the numbers of devices."""
     devices = math.prod([size for _, size in _first_mesh(b.module) or ()])
     return x if all(count % devices == 0 for count in counts) else replicated(b, x)
 
 
-def replicated(b: FunctionBuilder, x: Value) -> Value:
+def replicated(
+    b: stage3.lowering.FunctionBuilder, x: stage3.lowering.Value
+) -> stage3.lowering.Value:
     """`x`, replicated, if the program is a partitioned one."""
     return x if _first_mesh(b.module) is None or on_each_device.get() else everywhere(b, x)
 
 
-def everywhere(b: FunctionBuilder, x: Value) -> Value:
+def everywhere(
+    b: stage3.lowering.FunctionBuilder, x: stage3.lowering.Value
+) -> stage3.lowering.Value:
     """`x`, replicated, in a module that declares a mesh."""
     text = ", ".join(["{}"] * x.aval.ndim)
     name = b.module.names["mesh", _first_mesh(b.module)]
     return _constraint_text(b, x, f"<@{name}, [{text}]>")
 
 
-def _first_mesh(module: ModuleBuilder) -> Any:
+def _first_mesh(module: stage3.lowering.ModuleBuilder) -> Any:
     meshes = [key[1] for key in module.names if isinstance(key, tuple) and key[0] == "mesh"]
     return meshes[0] if meshes else None
 
 
-def on_first_device(module: ModuleBuilder, count: int) -> str:
+def on_first_device(module: stage3.lowering.ModuleBuilder, count: int) -> str:
     """The sharding of an operation with `count` results that only the first device executes."""
     key = "the first device"
     if key not in module.names:
@@ -184,7 +204,7 @@ def on_first_device(module: ModuleBuilder, count: int) -> str:
 
 def axis_string(axis: Any) -> str:
     """The name of an axis of a mesh in MLIR."""
-    return f'"{symbol(str(axis))}"'
+    return f'"{stage3.lowering.symbol(str(axis))}"'
 
 
 def joined(given: str | None, more: str) -> str:
@@ -232,13 +252,13 @@ def checked_attributes(caller: str, given: Any) -> Attributes:
 
 
 Avals = Sequence[ShapedArray]
-Rule = Callable[..., Sequence[Value]]
+Rule = Callable[..., Sequence[stage3.lowering.Value]]
 
 # Rules that override the stages' rules for their primitives.
 own_lowering_rules: dict[Primitive, Rule] = {}
 
 
-class Module(ModuleBuilder):
+class Module(stage3.lowering.ModuleBuilder):
     """A module of the library.
 
     Arguments:
@@ -272,7 +292,10 @@ class Module(ModuleBuilder):
         return self._with_attributes(super().text(name))
 
     def attribute(
-        self, b: FunctionBuilder, values: Sequence[Value], attributes: Attributes
+        self,
+        b: stage3.lowering.FunctionBuilder,
+        values: Sequence[stage3.lowering.Value],
+        attributes: Attributes,
     ) -> None:
         """Give attributes to the operations of the function that return these values."""
         if not attributes:
@@ -323,7 +346,7 @@ def _unmarked(match: re.Match[str]) -> str:
     return f"loc({match[1] or 'unknown'})"
 
 
-class Function(FunctionBuilder):
+class Function(stage3.lowering.FunctionBuilder):
     """Writes a function of the library's modules.
 
     Attributes:
@@ -346,7 +369,9 @@ class Function(FunctionBuilder):
             outs = _attributed(outs, self.module.result_attributes)
         return super().head(name, visibility, params, outs)
 
-    def lower_jaxpr(self, jaxpr: Jaxpr, params: Sequence[Value]) -> list[Value]:
+    def lower_jaxpr(
+        self, jaxpr: Jaxpr, params: Sequence[stage3.lowering.Value]
+    ) -> list[stage3.lowering.Value]:
         """Write the equations of `jaxpr`, in order, by templates where there are some."""
         variables = [*jaxpr.constvars, *jaxpr.invars]
         names = {var: x.name for var, x in zip(variables, params, strict=True)}
@@ -367,7 +392,7 @@ class Function(FunctionBuilder):
             if primitive.higher_order or attributes:
                 template = None
             else:
-                rule = own_lowering_rules.get(primitive) or lowering_rules[primitive]
+                rule = own_lowering_rules.get(primitive) or stage3.lowering_rules[primitive]
                 in_avals, out_avals = [x.aval for x in invars], [x.aval for x in eqn.outvars]
                 key = (rule, *in_avals, None, *out_avals, *eqn.params.items())
                 try:
@@ -378,7 +403,10 @@ class Function(FunctionBuilder):
                     template = self.template_of(rule, in_avals, out_avals, eqn.params)
                     templates[key] = template
             if template is None:
-                operands = [Value(name, x.aval) for name, x in zip(given, invars, strict=True)]
+                operands = [
+                    stage3.lowering.Value(name, x.aval)
+                    for name, x in zip(given, invars, strict=True)
+                ]
                 outs = [x.name for x in self.lower_eqn(eqn, operands)]
             elif template.simple:
                 begin, operation, comma, types = template.simple
@@ -391,11 +419,15 @@ class Function(FunctionBuilder):
                 outs = self.fill(template, given)
             names.update(zip(eqn.outvars, outs, strict=True))
         outs = [names[x] if type(x) is Var else self.literal(x, templates) for x in jaxpr.outvars]
-        return [Value(name, x.aval) for name, x in zip(outs, jaxpr.outvars, strict=True)]
+        return [
+            stage3.lowering.Value(name, x.aval) for name, x in zip(outs, jaxpr.outvars, strict=True)
+        ]
 
-    def lower_eqn(self, eqn: JaxprEqn, operands: Sequence[Value]) -> Sequence[Value]:
-        rule = own_lowering_rules.get(eqn.primitive) or lowering_rules[eqn.primitive]
-        outs: Sequence[Value]
+    def lower_eqn(
+        self, eqn: JaxprEqn, operands: Sequence[stage3.lowering.Value]
+    ) -> Sequence[stage3.lowering.Value]:
+        rule = own_lowering_rules.get(eqn.primitive) or stage3.lowering_rules[eqn.primitive]
+        outs: Sequence[stage3.lowering.Value]
         outs = rule(self, [var.aval for var in eqn.outvars], *operands, **eqn.params)
         if attributes := getattr(eqn.source, "attributes", ()):
             self.module.attribute(self, outs, attributes)
@@ -441,7 +473,7 @@ class Function(FunctionBuilder):
     def template(self, in_avals: Avals, write: Rule) -> TextTemplate | None:
         """The template of the text of `write(b, *operands)`; None if it needs the module."""
         b = _TemplateWriter(self, len(in_avals))
-        operands = [Value(f"%{FIRST + n}", aval) for n, aval in enumerate(in_avals)]
+        operands = [stage3.lowering.Value(f"%{FIRST + n}", aval) for n, aval in enumerate(in_avals)]
         try:
             outs = write(b, *operands)
         except _NeedsModule:
@@ -473,7 +505,7 @@ def _attributed(declared: Sequence[str], attributes: Mapping[int, str]) -> list[
     return [f"{text} {attributes.get(n, '')}".rstrip() for n, text in enumerate(declared)]
 
 
-def platform_of(b: FunctionBuilder) -> str:
+def platform_of(b: stage3.lowering.FunctionBuilder) -> str:
     """The platform that a function is written for; in a stage's program, the default one."""
     return b.platform if isinstance(b, Function) else xla.platform_of()
 
@@ -482,7 +514,7 @@ def lower(jaxpr: Jaxpr, name: str, module: Module | None = None) -> str:
     """The StableHLO module of a program, by default for the platform of the default device."""
     module = module or Module(xla.platform_of())
     module.add_function(order_effects(jaxpr), "main", "public")
-    return module.text(symbol(name))
+    return module.text(stage3.lowering.symbol(name))
 
 
 def recorded_lower(jaxpr: Jaxpr, name: str, module: Module | None = None) -> str:

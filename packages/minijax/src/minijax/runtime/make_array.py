@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax import xla
 from minijax.dtypes import DTypeLike
-from minijax.runtime.array import Array, array, array_at, check_shape, put_array, read_numbers
+from minijax.runtime import array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.names import counted
 from minijax.shardings.mesh import Mesh
@@ -33,7 +33,7 @@ def make_array_from_callback(
     sharding: Sharding,
     data_callback: Callable[[Index], Any],
     dtype: DTypeLike | None = None,
-) -> Array:
+) -> array.Array:
     """An array whose parts on each device are made by a function.
 
     No process needs to hold the whole array.
@@ -79,11 +79,11 @@ def make_array_from_callback(
         aval = _whole_type(caller, shape, sharding, avals, name, dtype)
         parts = _apart([np.asarray(x, aval.dtype) for x in given])
         buffer = xla.put_parts(aval, sharding.placement(aval.ndim), parts, True)
-        return array_at(buffer, type_at(aval, sharding))
+        return array.array_at(buffer, type_at(aval, sharding))
     found = []
     for number, (x, device) in enumerate(zip(given, indices, strict=True)):
         try:
-            found.append(_to_device(array(x), device))
+            found.append(_to_device(array.array(x), device))
         except TypeError as error:
             raise TypeError(f"{caller}: {name(number)}: {error}") from None
     aval = _whole_type(caller, shape, sharding, [x.aval for x in found], name, dtype)
@@ -104,7 +104,7 @@ def make_array_from_single_device_arrays(
     arrays: Sequence[Any],
     *,
     dtype: DTypeLike | None = None,
-) -> Array:
+) -> array.Array:
     """An array of the given parts, without a copy.
 
     Arguments:
@@ -138,7 +138,7 @@ def make_array_from_single_device_arrays(
         )
     numbers: dict[Any, int] = {}
     for number, x in enumerate(arrays):
-        if not isinstance(x, Array) or isinstance(x, Tracer):
+        if not isinstance(x, array.Array) or isinstance(x, Tracer):
             raise TypeError(
                 f"{caller}: arrays[{number}] must be an Array, found {shown(x)} of type "
                 f"{type(x).__name__}; device_put(x, device) makes one of it"
@@ -176,7 +176,7 @@ def make_array_from_single_device_arrays(
 @evaluated_by_library
 def make_array_from_process_local_data(
     sharding: Any, local_data: Any, global_shape: Any = None
-) -> Array:
+) -> array.Array:
     """An array for which each process supplies the data of its own devices.
 
     Along an axis that is sharded over processes, `local_data` has the parts of this process one
@@ -216,21 +216,21 @@ def make_array_from_process_local_data(
 
 
 @evaluated_by_library
-def join_local(x: Any, sharding: NamedSharding) -> Array:
+def join_local(x: Any, sharding: NamedSharding) -> array.Array:
     """The global array from `x`, this process's part or an Array of all of it.
 
     If `x` is on the devices of this process with the final sharding, it is not copied.
     """
     mesh = sharding.mesh
     assert isinstance(mesh, Mesh)
-    if type(x) is Array and x.is_placed:
+    if type(x) is array.Array and x.is_placed:
         local = sharding.update(mesh=mesh.local_mesh)
         if x.sharding.is_equivalent_to(local, x.ndim):
             return _seen_as(x, local, sharding)
     return _from_local_data("make_array_from_process_local_data", sharding, x, None)
 
 
-def local_part(x: Array) -> Array:
+def local_part(x: array.Array) -> array.Array:
     """The part of `x` with a `NamedSharding` on the devices of this process, without a copy."""
     if x.is_fully_addressable:
         return x
@@ -240,20 +240,20 @@ def local_part(x: Array) -> Array:
     return _seen_as(x, sharding, sharding.update(mesh=sharding.mesh.local_mesh))
 
 
-def _seen_as(x: Array, found: NamedSharding, wanted: NamedSharding) -> Array:
+def _seen_as(x: array.Array, found: NamedSharding, wanted: NamedSharding) -> array.Array:
     """An array with or without other processes' parts, in the memory of `x`."""
     part = found.shard_shape(x.shape)
     shape = [size * count for size, count in zip(part, wanted.parts(x.ndim), strict=True)]
     aval = unsharded(x.aval).update(shape=tuple(shape))
     where = wanted.placement(x.ndim)
     buffer = xla.with_placement(x.buffer, device_type(aval), where)
-    return array_at(buffer, type_at(aval, wanted))
+    return array.array_at(buffer, type_at(aval, wanted))
 
 
-def _from_local_data(caller: str, sharding: Sharding, local: Any, given: Any) -> Array:
+def _from_local_data(caller: str, sharding: Sharding, local: Any, given: Any) -> array.Array:
     """The global array from the data of this process."""
-    local = array(local)
-    data, ndim = read_numbers(local), local.ndim
+    local = array.array(local)
+    data, ndim = array.read_numbers(local), local.ndim
     here = [sharding.coordinates(ndim)[device] for device in _devices_here(caller, sharding)]
     # For each axis, the numbers of this process's parts.
     ours = [sorted({at[axis] for at in here}) for axis in range(ndim)]
@@ -283,7 +283,7 @@ def _from_local_data(caller: str, sharding: Sharding, local: Any, given: Any) ->
         parts.append(np.array(data[tuple(index)]))  # jaxlib takes none that share memory
     aval = ShapedArray(shape, local.dtype)
     buffer = xla.put_parts(device_type(aval), sharding.placement(ndim), parts, True)
-    return array_at(buffer, type_at(aval, sharding))
+    return array.array_at(buffer, type_at(aval, sharding))
 
 
 def _devices_here(caller: str, sharding: Sharding) -> list[Any]:
@@ -329,7 +329,7 @@ def _shape_of(caller: str, shape: Any, sharding: Any) -> Shape:
     if not isinstance(shape, list | tuple):
         raise TypeError(f"{caller}: shape must be a tuple of ints, found {shown(shape)}")
     found: Shape = tuple(shape)
-    check_shape(caller, found)
+    array.check_shape(caller, found)
     try:
         sharding.shard_shape(found)
     except ValueError as error:
@@ -361,11 +361,11 @@ def _whole_type(
     return ShapedArray(shape, wanted)
 
 
-def _to_device(x: Any, device: Any) -> Array:
-    return put_array(x, x.aval, SingleDeviceSharding(device))
+def _to_device(x: Any, device: Any) -> array.Array:
+    return array.put_array(x, x.aval, SingleDeviceSharding(device))
 
 
-def _from_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[Array]) -> Array:
+def _from_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[array.Array]) -> array.Array:
     held = [x.buffer for x in parts]
     where = sharding.placement(aval.ndim)
-    return array_at(xla.join_parts(device_type(aval), where, held), type_at(aval, sharding))
+    return array.array_at(xla.join_parts(device_type(aval), where, held), type_at(aval, sharding))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 import numpy as np
 
 from minijax.errors.arguments import blame_argument, hints_of, is_of_numbers, require_fit
-from minijax.runtime.array import Array, given_type, put_to, to_array, with_own_conversions
+from minijax.runtime import array
 from minijax.runtime.evaluation import library_evaluation
 from minijax.runtime.jit import PjitFunction
 from minijax.runtime.pipeline import CompileOptions
@@ -60,7 +60,7 @@ class Operation(PjitFunction):
             if out is not not_copied:
                 return out
         here = dialect()
-        args, kwargs = with_own_conversions(args, kwargs)
+        args, kwargs = array.with_own_conversions(args, kwargs)
         is_in_function = here is not numpys_dialect and here.in_function is here  # type: ignore[attr-defined]
         if is_in_function:
             return self._fun(*args, **kwargs)
@@ -81,11 +81,11 @@ class Operation(PjitFunction):
         blame_argument(self._fun, args, kwargs, error)
 
     def _find(self, settings: Any, args: Any, kwargs: Any) -> tuple[Any, Sequence[Any]]:
-        args, kwargs = with_own_conversions(args, kwargs)
+        args, kwargs = array.with_own_conversions(args, kwargs)
         if self.takes_types:
             first = args[0] if args else next(iter(kwargs.values()), None)
-            if given_type(first):  # there is nothing to pass to a program
-                return Uncompiled(lambda: to_array(self._fun(*args, **kwargs))), []
+            if array.given_type(first):  # there is nothing to pass to a program
+                return Uncompiled(lambda: array.to_array(self._fun(*args, **kwargs))), []
         with library_evaluation(types_in_function()):
             return super()._find(settings, args, kwargs)
 
@@ -109,7 +109,7 @@ class Creation(Operation):
     """
 
     def _call_inside(self, copies: Any, args: Any, kwargs: Any) -> Any:
-        return to_array(super()._call_inside(copies, args, kwargs))
+        return array.to_array(super()._call_inside(copies, args, kwargs))
 
     def _find(self, settings: Any, args: Any, kwargs: Any) -> tuple[Any, Sequence[Any]]:
         rest = dict(kwargs)
@@ -123,8 +123,8 @@ class Creation(Operation):
             sharding = self._sharding_of_first(args, kwargs)
         if sharding is None:
             return super()._find(settings, args, kwargs)
-        if self.takes_types and args and given_type(args[0]):
-            return Uncompiled(lambda: put_to(self._fun(*args, **rest), sharding)), []
+        if self.takes_types and args and array.given_type(args[0]):
+            return Uncompiled(lambda: array.put_to(self._fun(*args, **rest), sharding)), []
         with library_evaluation(types_in_function()):
             signature, leaves = self._signature_of(settings, args, rest)
             where = Places((None,) * len(leaves), DefaultPlacement(sharding, True, True))
@@ -134,8 +134,8 @@ class Creation(Operation):
         """The sharding of the first argument, unless the result has another shape."""
         given = inspect.signature(self._fun).bind(*args, **kwargs).arguments
         first = next(iter(given.values()), None)
-        is_placed = type(first) is Array and first.is_placed
-        if given.get("shape") is None and (is_placed or given_type(first)):
+        is_placed = type(first) is array.Array and first.is_placed
+        if given.get("shape") is None and (is_placed or array.given_type(first)):
             found = getattr(first, "sharding", None)
             has_devices = isinstance(found, Sharding) and not found.is_abstract
             return found if has_devices else None
@@ -181,7 +181,9 @@ class _ListsAsTuples(StaticArguments):
             try:
                 hash(value)
             except TypeError:
-                found = typeof(value) if isinstance(value, Array | np.ndarray) else shown(value)
+                found = (
+                    typeof(value) if isinstance(value, array.Array | np.ndarray) else shown(value)
+                )
                 raise TypeError(
                     f"{name_of(self.fun)}: {self._name(which)} must be an int, a tuple, a string "
                     f"or a dtype, found {found} of type {type(value).__name__}. "
@@ -346,7 +348,7 @@ def _names_tuple(x: Any) -> Any:
     if isinstance(x, list | tuple):
         items = map(_names_tuple, x)
         return x._make(items) if hasattr(x, "_make") else tuple(items)  # keeps NamedTuples
-    if isinstance(x, np.ndarray | np.integer | Array) and x.dtype.kind in "iu":
+    if isinstance(x, np.ndarray | np.integer | array.Array) and x.dtype.kind in "iu":
         return _names_tuple(x.tolist())
     if hasattr(x, "as_list"):  # TensorFlow's TensorShape
         return _names_tuple(x.as_list())

@@ -13,17 +13,10 @@ import numpy as np
 
 from minijax import xla
 from minijax.errors import CompileError
+from minijax.runtime import lowering, places
 from minijax.runtime.array import Array, Placed, array_at, put_array
 from minijax.runtime.effects import abstract_token, result_of_type
 from minijax.runtime.inspection import Inspection, PartitionedModule, without_addresses
-from minijax.runtime.lowering import Module, argument, joined, lower, recorded_lower
-from minijax.runtime.places import (
-    DefaultPlacement,
-    Places,
-    Shardings,
-    argument_places,
-    is_elsewhere,
-)
 from minijax.runtime.program import (
     compile_or_load_partitioned,
     compile_primitive,
@@ -32,6 +25,7 @@ from minijax.runtime.program import (
     run_program,
 )
 from minijax.settings.names import counted
+from minijax.shardings import types as sharded
 from minijax.shardings.mesh import AbstractMesh, Device, Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import (
@@ -40,13 +34,6 @@ from minijax.shardings.sharding import (
     SingleDeviceSharding,
     plain_mesh,
     sharding_from_tiles,
-)
-from minijax.shardings.types import (
-    ShardedArray,
-    on_known_devices,
-    sharding_of_type,
-    type_at,
-    unsharded,
 )
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage3 import ClosedJaxpr, Jaxpr, Var
@@ -86,7 +73,7 @@ class PartitionedProgram:
         argument_names: Sequence[str],
         attributes: Mapping[int, str],
         options: Mapping[str, Any],
-        default: DefaultPlacement | None = None,
+        default: places.DefaultPlacement | None = None,
         platform: str | None = None,
     ):
         self.name = name
@@ -100,7 +87,7 @@ class PartitionedProgram:
                 except ValueError as error:
                     role = f"`{name.removeprefix('jit_')}`: result {number}, of type {aval}"
                     raise ValueError(f"{role}: {error}") from None
-        within = list(map(on_known_devices, shardings_within(jaxpr)))
+        within = list(map(sharded.on_known_devices, shardings_within(jaxpr)))
         roles = roles_of(in_shardings, out_shardings, within, argument_names, jaxpr, default)
         self.devices = devices_of(name.removeprefix("jit_"), roles, default)
         self.num_devices = len(self.devices) or roles[0][1].num_devices
@@ -139,7 +126,7 @@ class PartitionedProgram:
         self.out_shardings = self._like_argument(found)
         where = placements(self.out_shardings, self.out_avals)
         self.out_types = [
-            type_at(unsharded(aval), sharding)
+            sharded.type_at(sharded.unsharded(aval), sharding)
             for aval, sharding in zip(self.out_avals, self.out_shardings, strict=True)
         ]
         executable.set_results(list(map(device_type, self.out_avals)), where, self.committed)
@@ -212,14 +199,16 @@ class PartitionedProgram:
         `in_shardings`, and neither their types nor a mesh say more.
         """
         avals = [*self.out_avals, *self.in_avals]
-        typed = dict.fromkeys([aval.mesh for aval in avals if isinstance(aval, ShardedArray)])
+        typed = dict.fromkeys(
+            [aval.mesh for aval in avals if isinstance(aval, sharded.ShardedArray)]
+        )
         concrete = [mesh for mesh in self.meshes if mesh.abstract_mesh in typed]
         meshes: list[Mesh | AbstractMesh] = [*inside, *concrete, *typed]
         mesh = next((mesh for mesh in meshes if mesh.explicit_axes), None)
         if mesh is None or mesh.auto_axes:
             return [*out_shardings]
         return [
-            given or NamedSharding(mesh, sharding_of_type(aval).spec)
+            given or NamedSharding(mesh, sharded.sharding_of_type(aval).spec)
             for given, aval in zip(out_shardings, self.out_avals, strict=True)
         ]
 
@@ -239,7 +228,7 @@ class PartitionedProgram:
         attributes: Mapping[int, str],
     ) -> str:
         if self.num_devices == 1:
-            return recorded_lower(jaxpr, name, Module(self.platform, attributes))
+            return lowering.recorded_lower(jaxpr, name, lowering.Module(self.platform, attributes))
         mesh = self.meshes[0] if self.meshes else None
         if mesh is None and self.devices:
             mesh = plain_mesh(self.devices)
@@ -248,18 +237,18 @@ class PartitionedProgram:
         annotated = dict(attributes)
         for number, (sharding, aval) in enumerate(zip(in_shardings, jaxpr.in_avals, strict=True)):
             if isinstance(sharding, NamedSharding):
-                annotated[number] = joined(
-                    annotated.get(number), argument(module, sharding, aval.ndim)
+                annotated[number] = lowering.joined(
+                    annotated.get(number), lowering.argument(module, sharding, aval.ndim)
                 )
         module.argument_attributes = annotated
         module.result_attributes = {
-            number: argument(module, sharding, aval.ndim)
+            number: lowering.argument(module, sharding, aval.ndim)
             for number, (sharding, aval) in enumerate(
                 zip(out_shardings, jaxpr.out_avals, strict=True)
             )
             if isinstance(sharding, NamedSharding)
         }
-        return recorded_lower(jaxpr, name, module)
+        return lowering.recorded_lower(jaxpr, name, module)
 
     def _completed(
         self,
@@ -328,7 +317,7 @@ def roles_of(
     within: Sequence[Sharding],
     argument_names: Sequence[str],
     jaxpr: Jaxpr,
-    default: DefaultPlacement | None,
+    default: places.DefaultPlacement | None,
 ) -> list[Role]:
     """The shardings that fix the devices of a program, each with a description."""
     roles = [
@@ -344,7 +333,7 @@ def roles_of(
 
 
 def devices_of(
-    name: str, roles: Sequence[Role], default: DefaultPlacement | None
+    name: str, roles: Sequence[Role], default: places.DefaultPlacement | None
 ) -> tuple[Device, ...]:
     """The devices of a program; none if all of its meshes are abstract.
 
@@ -421,28 +410,28 @@ def evaluate_partitioned(
     args: Sequence[Any],
     in_avals: tuple[ShapedArray, ...],
     params: dict[str, Any],
-    where: Places,
+    where: places.Places,
 ) -> list[Any]:
     """Evaluate a primitive on the devices of its operands."""
-    if not is_elsewhere(where):
+    if not places.is_elsewhere(where):
         return list(run_program(compile_primitive(primitive, in_avals, params), args))
     return _programs_for(where)(primitive, in_avals, params)(args)
 
 
 def evaluate_jaxpr(jaxpr: Jaxpr, name: str, args: Sequence[Any]) -> list[Any]:
     """The results of a program, compiled once, on the devices of its operands."""
-    where = argument_places(args)
-    if is_elsewhere(where) or has_shardings(jaxpr):
+    where = places.argument_places(args)
+    if places.is_elsewhere(where) or has_shardings(jaxpr):
         programs = _programs_of.setdefault(jaxpr, {})
         if where not in programs:
             programs[where] = program_at(jaxpr, name, where)
         return list(programs[where](args))
-    compiled = once_for_jaxpr(jaxpr, (), lambda: compile_text(jaxpr, lower(jaxpr, name)))
+    compiled = once_for_jaxpr(jaxpr, (), lambda: compile_text(jaxpr, lowering.lower(jaxpr, name)))
     return list(run_program(compiled, args))
 
 
 def program_at(
-    jaxpr: Jaxpr, name: str, where: Places, out_shardings: Shardings = ()
+    jaxpr: Jaxpr, name: str, where: places.Places, out_shardings: places.Shardings = ()
 ) -> PartitionedProgram:
     """The program for operands at these places."""
     names = [f"operand {number}" for number in range(len(jaxpr.invars))]
@@ -456,7 +445,7 @@ _programs_of: "WeakKeyDictionary[Jaxpr, dict[Any, PartitionedProgram]]" = WeakKe
 
 
 @cache
-def _programs_for(where: Places) -> Any:
+def _programs_for(where: places.Places) -> Any:
     """The function that compiles a primitive for these places, once per operand types."""
 
     @once_for_types

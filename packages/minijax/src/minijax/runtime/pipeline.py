@@ -11,38 +11,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax import xla
 from minijax.errors import CompileError, JaxRuntimeError
 from minijax.monitoring import TRACED
+from minijax.runtime import program as programs
 from minijax.runtime.array import Array, buffer_here
 from minijax.runtime.lowering import Module, recorded_lower
 from minijax.runtime.partitioning import PartitionedProgram, require_platform, shardings_within
 from minijax.runtime.places import NOWHERE, Places, Shardings, shardings_of
-from minijax.runtime.program import (
-    DonatingProgram,
-    Executor,
-    Program,
-    ProgramOnDevices,
-    compile_text,
-    executor,
-    once_for_jaxpr,
-)
 from minijax.runtime.signature import StaticArguments, resolve_arguments
 from minijax.settings.options import timed, with_levels, with_settings
 from minijax_stage2 import ShapedArray, Tracer, tree_leaves
 from minijax_stage2.arguments import FlatFunction
 from minijax_stage2.errors import shown
-from minijax_stage2.primitives import (
-    ARITHMETIC,
-    COMPARISONS,
-    UNARY,
-    broadcast_in_dim_p,
-    convert_element_type_p,
-    reduce_sum_p,
-    reshape_p,
-    select_n_p,
-    transpose_p,
-)
 from minijax_stage2.source import is_machinery, name_of, user_source
 from minijax_stage2.tree import PyTreeDef
 from minijax_stage3 import Jaxpr, JaxprEqn, Var
@@ -115,8 +97,19 @@ def _unwrapped(f: Any) -> Any:
 _SMALLEST = 2**20  # bytes; smaller arrays are not worth scanning
 _CHUNK = 2**20  # elements compared at once
 
-_FUSED = {*ARITHMETIC, *COMPARISONS, *UNARY, select_n_p, reduce_sum_p}
-_VIEWS = {broadcast_in_dim_p, convert_element_type_p, reshape_p, transpose_p}
+_FUSED = {
+    *stage2.primitives.ARITHMETIC,
+    *stage2.primitives.COMPARISONS,
+    *stage2.primitives.UNARY,
+    stage2.primitives.select_n_p,
+    stage2.primitives.reduce_sum_p,
+}
+_VIEWS = {
+    stage2.primitives.broadcast_in_dim_p,
+    stage2.primitives.convert_element_type_p,
+    stage2.primitives.reshape_p,
+    stage2.primitives.transpose_p,
+}
 
 _Number = tuple[int, bytes]  # the position of a constant, and the number in its own dtype
 
@@ -163,7 +156,7 @@ def _with_literals(jaxpr: Jaxpr, numbers: tuple[_Number, ...]) -> Jaxpr:
         var = jaxpr.invars[position]
         literal = Literal(np.frombuffer(number, var.aval.dtype)[0], ShapedArray((), var.aval.dtype))
         params = {"shape": var.aval.shape, "broadcast_dimensions": ()}
-        eqns.append(JaxprEqn(broadcast_in_dim_p, [literal], [var], params))
+        eqns.append(JaxprEqn(stage2.primitives.broadcast_in_dim_p, [literal], [var], params))
     written = {position for position, _ in numbers}
     invars = [var for position, var in enumerate(jaxpr.invars) if position not in written]
     return Jaxpr([], invars, [*eqns, *jaxpr.eqns], jaxpr.outvars)
@@ -307,7 +300,7 @@ PASSES: tuple[Callable[[Jaxpr, Sequence[Any]], tuple[Jaxpr, list[bool]]], ...] =
 # 3. to 5. Lower, compile, program
 
 
-AnyProgram = Program | ProgramOnDevices | DonatingProgram
+AnyProgram = programs.Program | programs.ProgramOnDevices | programs.DonatingProgram
 
 
 class Compilation:
@@ -373,12 +366,12 @@ class Compilation:
         options = self.compiler_options
         require_platform(self.name, self.platform or xla.platform_of(), xla.platform_of())
         key = (tuple(self.donated), options) if self.donated or options else ()
-        return once_for_jaxpr(self.jaxpr, key, lambda: self._compile(text or self.text()))
+        return programs.once_for_jaxpr(self.jaxpr, key, lambda: self._compile(text or self.text()))
 
     def _compile(self, text: str) -> CompiledJaxpr:
         options = dict(self.compiler_options)
         try:
-            return compile_text(self.jaxpr, text, options)
+            return programs.compile_text(self.jaxpr, text, options)
         except CompileError as error:
             reason = str(error.args[0])
             if not any(name in reason for name in options):
@@ -390,19 +383,19 @@ class Compilation:
     def program(self, argument_names: Callable[[], Sequence[str]]) -> AnyProgram:
         """Return the program for calls, which takes all leaves, even unused ones."""
         consts, names = self.consts(), argument_names
-        program: Program | ProgramOnDevices
+        program: programs.Program | programs.ProgramOnDevices
         if (partitioned := self.partitioned(names)) is not None:
             kept = None if self.keeps_all else self.kept
             compiled = partitioned.compile()
-            program = ProgramOnDevices(compiled, consts, kept, self.traced.out_tree)
+            program = programs.ProgramOnDevices(compiled, consts, kept, self.traced.out_tree)
         else:
             in_avals = self.traced.jaxpr.in_avals[len(self.traced.consts) :]
             launch = self._on_default_device(consts)
-            program = Program(launch, in_avals, moves=bool(self.where.shardings))
+            program = programs.Program(launch, in_avals, moves=bool(self.where.shardings))
         if not self.donated:
             return program
         on_device = list(map(buffer_here, consts, self.jaxpr.in_avals))
-        return DonatingProgram(self.name, program, self.donated, on_device, names())
+        return programs.DonatingProgram(self.name, program, self.donated, on_device, names())
 
     def partitioned(self, argument_names: Callable[[], Sequence[str]]) -> PartitionedProgram | None:
         """The program for other devices than the default one; None if it runs there."""
@@ -413,8 +406,8 @@ class Compilation:
                 self._program = (self._partitioned(consts, argument_names()),)
         return self._program[0]
 
-    def _on_default_device(self, consts: Sequence[Any]) -> Executor:
-        execute = executor(self.compiled(), consts, self.traced.out_tree)
+    def _on_default_device(self, consts: Sequence[Any]) -> programs.Executor:
+        execute = programs.executor(self.compiled(), consts, self.traced.out_tree)
         arrays = [x for x in consts if isinstance(x, Array)]
         if arrays:
             execute = self._answering_for_constants(arrays, execute)
@@ -468,7 +461,9 @@ class Compilation:
             return self.out_shardings or (None,) * len(out_avals)
         return tuple([default.sharding if aval.shape else None for aval in out_avals])
 
-    def _answering_for_constants(self, arrays: Sequence[Array], execute: Executor) -> Executor:
+    def _answering_for_constants(
+        self, arrays: Sequence[Array], execute: programs.Executor
+    ) -> programs.Executor:
         def execute_with_constants(buffers: list[Any]) -> Any:
             try:
                 for x in arrays:

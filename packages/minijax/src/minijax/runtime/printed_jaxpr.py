@@ -8,10 +8,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+import minijax_stage3 as stage3
 import minijax_watch
 from minijax.settings.tracers import printed_type
 from minijax_stage2 import Primitive, ShapedArray
-from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from minijax_stage3.jaxpr import Atom
 from minijax_stage3.printing import LINE_WIDTH, all_names
 
@@ -166,7 +167,7 @@ class JaxPrinter:
         return f"{self.names[var]}:{var.aval}"
 
     def _atom(self, atom: Any) -> str:
-        if not isinstance(atom, Literal):
+        if not isinstance(atom, stage3.Literal):
             return self.names[atom]
         value, dtype = atom.val, atom.aval.dtype
         if type(value) is float and dtype.kind == "f":
@@ -502,4 +503,4 @@ def _literal_text(literal: Any) -> str:
     return f"Literal({literal.val})"
 
 
-Literal.__repr__ = _literal_text  # type: ignore[method-assign]
+stage3.Literal.__repr__ = _literal_text  # type: ignore[method-assign]

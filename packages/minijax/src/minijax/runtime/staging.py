@@ -6,17 +6,10 @@ from types import MethodType
 from typing import Any, Literal, NoReturn, overload
 
 from minijax.errors.arguments import require_flags
+from minijax.runtime import refs
 from minijax.runtime.array import check_shape, type_of
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.printed_jaxpr import as_printed
-from minijax.runtime.refs import (
-    Ref,
-    lending,
-    program_with_refs,
-    split_refs,
-    values_of,
-    with_outer_refs,
-)
 from minijax.runtime.signature import StaticArguments
 from minijax.settings.names import wraps
 from minijax.settings.tracers import dtype_name
@@ -276,18 +269,18 @@ def _stage(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[ClosedJaxpr
 
     The arrays of its references are arguments and results of the program.
     """
-    given, rest, places = split_refs("make_jaxpr", (args, kwargs))
+    given, rest, places = refs.split_refs("make_jaxpr", (args, kwargs))
 
-    def stage_with_refs(outer: Sequence[Ref]) -> tuple[ClosedJaxpr, Any]:
+    def stage_with_refs(outer: Sequence[refs.Ref]) -> tuple[ClosedJaxpr, Any]:
         if not (given or outer):
             return _stage_alone(fun, args, kwargs)
-        with_values = program_with_refs(fun, places, outer)
-        with lending(given) as values:
-            arguments = [*values, *values_of(outer)], rest
+        with_values = refs.program_with_refs(fun, places, outer)
+        with refs.lending(given) as values:
+            arguments = [*values, *refs.values_of(outer)], rest
             closed, (_, out) = _stage_alone(with_values, arguments, {})
         return closed, out
 
-    return with_outer_refs(stage_with_refs)
+    return refs.with_outer_refs(stage_with_refs)
 
 
 def _stage_alone(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[ClosedJaxpr, Any]:

@@ -10,6 +10,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+import minijax_stage3 as stage3
 from minijax.runtime.array import Array
 from minijax.runtime.evaluation import adds_equations, device_trace, evaluators
 from minijax.runtime.signature import StaticArguments, exact_type
@@ -29,7 +30,7 @@ from minijax_stage2.trace import Params, Trace
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage2.vmap import BatchAxis, BatchDim, BatchTracer, vmap_flat
 from minijax_stage2.vmap import BatchTrace as PlainBatchTrace
-from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
+from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import Atom, inner_jaxprs
 from minijax_stage3.jit import jit_p
@@ -128,7 +129,7 @@ class Template:
 
     def run(self, *args: Any) -> list[Any]:
         """The results, by the current interpreter."""
-        return eval_jaxpr(self.jaxpr, self.consts, *args)
+        return stage3.eval_jaxpr(self.jaxpr, self.consts, *args)
 
     def once(self, key: Any, make: Callable[["Template", Any], Any]) -> Any:
         """The result of `make` for this template and a key, cached."""

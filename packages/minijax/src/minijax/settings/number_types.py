@@ -14,24 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax.settings.config import Option, config
 from minijax.settings.names import later
 from minijax.settings.tracers import Tracer, library_interpreter
 from minijax_stage2 import ShapedArray, astype, bind1, promotion, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.primitives import convert_element_type_p
-from minijax_stage2.shaped_array import (
-    Dialect,
-    Shape,
-    dialect,
-    dialect_in_force,
-    float0,
-    has_type,
-    kind_of,
-    numpys_dialect,
-    promoted,
-    python_scalars,
-)
 from minijax_stage2.source import user_source
 
 if TYPE_CHECKING:
@@ -49,7 +38,7 @@ if TYPE_CHECKING:
 _ELEMENTS = {1: np.uint32, 2: np.uint64, 3: np.complex128, 4: np.complex128}  # by words
 
 # The dtypes of arrays whose elements are not numbers: structured, with one field of that name.
-no_numbers: set[np.dtype[Any]] = {float0}
+no_numbers: set[np.dtype[Any]] = {stage2.shaped_array.float0}
 
 
 class Implementation(NamedTuple):
@@ -224,7 +213,7 @@ def parse_dtype(caller: str, given: Any) -> np.dtype[Any]:
     )
 
 
-class LibraryDialect(Dialect):
+class LibraryDialect(stage2.shaped_array.Dialect):
     """Number types of 32 bits unless `enable_x64` is set, with weak arrays.
 
     Attributes:
@@ -300,10 +289,10 @@ class LibraryDialect(Dialect):
         """As in numpy, except that narrow floats and integers promote only with weak types."""
         self._require_path(avals)
         try:
-            kind, dtype = promoted(avals)
+            kind, dtype = stage2.shaped_array.promoted(avals)
         except np.exceptions.DTypePromotionError:  # two different narrow floats
             wide = [aval for aval in avals if aval.dtype.isbuiltin == 1]
-            kind, dtype = promoted([*wide, ShapedArray((), np.float32)])
+            kind, dtype = stage2.shaped_array.promoted([*wide, ShapedArray((), np.float32)])
         if dtype is None:  # Python numbers decide
             return self.weak[kind]
         keeps = self.settings.explicit_x64_dtypes == "allow" or len({x.dtype for x in avals}) == 1
@@ -319,7 +308,7 @@ class LibraryDialect(Dialect):
             return None
         return found if self.settings.enable_x64 else _NARROW.get(found, found)
 
-    def with_shape(self, aval: ShapedArray, shape: Shape) -> ShapedArray:
+    def with_shape(self, aval: ShapedArray, shape: stage2.shaped_array.Shape) -> ShapedArray:
         """The type of the elements of `aval` in another shape: arrays may be weak, too."""
         return aval.update(shape=shape)
 
@@ -328,7 +317,7 @@ class LibraryDialect(Dialect):
         if isinstance(given, np.dtype) and self.in_memory(given) is given:
             return given
         found, dtype = super().dtype_of(caller, given), parse_dtype(caller, given)
-        is_pythons = any(given is scalar for scalar in python_scalars)
+        is_pythons = any(given is scalar for scalar in stage2.shaped_array.python_scalars)
         if found.itemsize >= dtype.itemsize or is_pythons:
             return found
         if self.settings.explicit_x64_dtypes == "allow":
@@ -366,7 +355,9 @@ class LibraryDialect(Dialect):
             if alone.dtype.isbuiltin != 2 or alone.dtype.name == "bfloat16" or alone.weak_type:
                 continue
             for other in avals:
-                kind_differs = kind_of(other.dtype) - kind_of(alone.dtype)
+                kind_differs = stage2.shaped_array.kind_of(
+                    other.dtype
+                ) - stage2.shaped_array.kind_of(alone.dtype)
                 promotes = other.dtype == alone.dtype or (kind_differs <= 0 and other.weak_type)
                 if not promotes and (kind_differs >= 0 or other.dtype.isbuiltin == 2):
                     raise TypePromotionError(
@@ -426,8 +417,12 @@ def check_operators_of_tracers() -> None:
 def _checked_operator(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     @wraps(operator)
     def checked_operator(x: Any, y: Any) -> Any:
-        numbers = dialect()
-        if isinstance(numbers, LibraryDialect) and numbers.checks_operators and has_type(y):
+        numbers = stage2.shaped_array.dialect()
+        if (
+            isinstance(numbers, LibraryDialect)
+            and numbers.checks_operators
+            and stage2.shaped_array.has_type(y)
+        ):
             numbers.check_promotion(typeof(x), typeof(y))
         return operator(x, y)
 
@@ -439,15 +434,15 @@ class set_number_types:
 
     __slots__ = ("chosen", "previous")
 
-    def __init__(self, chosen: Dialect):
+    def __init__(self, chosen: stage2.shaped_array.Dialect):
         self.chosen = chosen
 
     def __enter__(self) -> None:
-        self.previous = dialect_in_force.get()
-        dialect_in_force.set(self.chosen)
+        self.previous = stage2.shaped_array.dialect_in_force.get()
+        stage2.shaped_array.dialect_in_force.set(self.chosen)
 
     def __exit__(self, *exception: object) -> None:
-        dialect_in_force.set(self.previous)
+        stage2.shaped_array.dialect_in_force.set(self.previous)
 
 
 # The warnings of a function that runs only to be staged.
@@ -478,8 +473,10 @@ def warn_of_lost_part(
 
 def _require_no_promotion(avals: Sequence[ShapedArray]) -> None:
     strong = {aval.dtype for aval in avals if not aval.weak_type}
-    weak = max((kind_of(aval.dtype) for aval in avals if aval.weak_type), default=0)
-    lost = {dtype for dtype in strong if kind_of(dtype) < weak}
+    weak = max(
+        (stage2.shaped_array.kind_of(aval.dtype) for aval in avals if aval.weak_type), default=0
+    )
+    lost = {dtype for dtype in strong if stage2.shaped_array.kind_of(dtype) < weak}
     if len(strong) > 1 or lost:
         shown = ", ".join(f"{aval.dtype}{' (weak)' if aval.weak_type else ''}" for aval in avals)
         raise TypePromotionError(
@@ -490,8 +487,8 @@ def _require_no_promotion(avals: Sequence[ShapedArray]) -> None:
 
 def types_here() -> LibraryDialect:
     """The number types of the running code: a function of the library, or the user's."""
-    numbers = dialect()
-    return library_number_types() if numbers is numpys_dialect else numbers  # type: ignore[return-value]
+    numbers = stage2.shaped_array.dialect()
+    return library_number_types() if numbers is stage2.shaped_array.numpys_dialect else numbers  # type: ignore[return-value]
 
 
 def types_in_function() -> LibraryDialect:
@@ -547,7 +544,7 @@ def _put_in_force(overrides: Overrides) -> None:
 
 def _update_running_types() -> None:
     """Return the library's number types if one of its functions is running."""
-    if dialect() is not numpys_dialect:
+    if stage2.shaped_array.dialect() is not stage2.shaped_array.numpys_dialect:
         set_number_types(library_number_types()).__enter__()
 
 
@@ -652,7 +649,7 @@ def promote(*operands: Any, inexact: bool = False) -> list[Array]:
         TypePromotionError: their dtypes differ, and `numpy_dtype_promotion` is "strict".
         ValueError: their ranks differ, and `numpy_rank_promotion` is "raise".
     """
-    if getattr(dialect(), "checks_arguments", False):
+    if getattr(stage2.shaped_array.dialect(), "checks_arguments", False):
         require_promotable(*operands)
     return promotion.promote(*operands, inexact=inexact)
 
@@ -685,7 +682,7 @@ def weak_if_all_are(out: Any, *operands: Any) -> Any:
 
 def require_promotable(*operands: Any) -> None:
     """Raise an error if settings forbid promoting these arguments."""
-    numbers = dialect()
+    numbers = stage2.shaped_array.dialect()
     if getattr(numbers, "checks_arguments", False):
         numbers.check_promotion(*map(typeof, operands))  # type: ignore[attr-defined]
 
@@ -710,7 +707,7 @@ def require_one_count(caller: str, leading: Iterable[int]) -> None:
 
 def _checking() -> LibraryDialect | None:
     """The number types, if they restrict the promotion of arguments."""
-    numbers = dialect()
+    numbers = stage2.shaped_array.dialect()
     if isinstance(numbers, LibraryDialect) and numbers.checks_arguments:
         return numbers
     return None

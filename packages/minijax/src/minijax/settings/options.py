@@ -11,14 +11,8 @@ from enum import Enum
 from types import UnionType
 from typing import Any
 
-from minijax.monitoring import COMPILED, LOWERED, TRACED, has_listeners, recorded
-from minijax.settings.config import (
-    Option,
-    ReusableContext,
-    Switch,
-    config,
-    reusable_context,
-)
+from minijax import monitoring
+from minijax.settings import config as configuration
 from minijax.settings.number_types import Implementation, NumbersOption, named
 from minijax_stage2.errors import shown
 
@@ -27,67 +21,71 @@ from minijax_stage2.errors import shown
 # Each is declared here, with its context manager. `checks` implements most of them.
 
 
-disable_jit_option = config.declare(
+disable_jit_option = configuration.config.declare(
     "disable_jit",
     bool,
     False,
     "Whether jitted functions, loops and choices run as the Python that they are written in.",
-    Switch,
+    configuration.Switch,
 )
-nans_option = config.declare(
+nans_option = configuration.config.declare(
     "debug_nans",
     bool,
     False,
     "Whether a result that is not a number is an error, which says where it was computed.",
-    Switch,
+    configuration.Switch,
 )
-infs_option = config.declare(
+infs_option = configuration.config.declare(
     "debug_infs",
     bool,
     False,
     "Whether a result that is infinite is an error, which says where it was computed.",
-    Switch,
+    configuration.Switch,
 )
-key_reuse_option = config.declare(
+key_reuse_option = configuration.config.declare(
     "debug_key_reuse",
     bool,
     False,
     "Whether it is an error to draw from a random key more than once.",
-    Switch,
+    configuration.Switch,
 )
-tracer_leaks_option = config.declare(
+tracer_leaks_option = configuration.config.declare(
     "check_tracer_leaks",
     bool,
     False,
     "Whether it is an error if a tracer outlives the call that it belongs to.",
-    Switch,
+    configuration.Switch,
 )
 
 
-class _CheckedIndices(Switch, NumbersOption):
+class _CheckedIndices(configuration.Switch, NumbersOption):
     """A switch that programs depend on."""
 
 
-static_indices_option = config.declare(
+static_indices_option = configuration.config.declare(
     "check_static_indices",
     bool,
     False,
     "Whether it is an error to read `x[i]` if `i` is an int out of bounds.",
     _CheckedIndices,
 )
-no_tracing_option = config.declare(
-    "no_tracing", bool, False, "Whether it is an error to trace a jitted function.", Switch
+no_tracing_option = configuration.config.declare(
+    "no_tracing",
+    bool,
+    False,
+    "Whether it is an error to trace a jitted function.",
+    configuration.Switch,
 )
-_no_execution = config.declare(
-    "no_execution", bool, False, "Whether it is an error to compute anything.", Switch
+_no_execution = configuration.config.declare(
+    "no_execution", bool, False, "Whether it is an error to compute anything.", configuration.Switch
 )
-config.declare(
+configuration.config.declare(
     "hlo_source_file_canonicalization_regex",
     str,
     None,
     "A pattern; what it matches is left out of the names of files in source maps.",
 )
-config.declare(
+configuration.config.declare(
     "slow_compile_notice_secs",
     float,
     5.0,
@@ -95,18 +93,18 @@ config.declare(
     "that time has doubled. Seconds are those of the process: other work on the machine does not "
     "count. 0: never.",
 )
-_log_compiles = config.option("log_compiles")
-_explain_cache_misses = config.option("explain_cache_misses")
+_log_compiles = configuration.config.option("log_compiles")
+_explain_cache_misses = configuration.config.option("explain_cache_misses")
 _logger = logging.getLogger("minijax.compilation")
 # The steps of compiling in the log, in JAX's words, since tools parse them.
 _STEPS = {
-    TRACED: "tracing {} for jit",
-    LOWERED: "jaxpr to MLIR module conversion {}",
-    COMPILED: "XLA compilation of {}",
+    monitoring.TRACED: "tracing {} for jit",
+    monitoring.LOWERED: "jaxpr to MLIR module conversion {}",
+    monitoring.COMPILED: "XLA compilation of {}",
 }
 
 
-@reusable_context
+@configuration.reusable_context
 def disable_jit(disable: bool = True) -> Iterator[None]:
     """Set `config.disable_jit` for the block of a `with`, in this thread only.
 
@@ -126,7 +124,7 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
         yield
 
 
-@reusable_context
+@configuration.reusable_context
 def log_compiles(new_val: bool = True) -> Iterator[None]:
     """Set `config.log_compiles` for the block of a `with`, in this thread only.
 
@@ -151,7 +149,7 @@ def log_compiles(new_val: bool = True) -> Iterator[None]:
         yield
 
 
-@reusable_context
+@configuration.reusable_context
 def explain_cache_misses(new_val: bool = True) -> Iterator[None]:
     """Set `config.explain_cache_misses` for the block of a `with`, in this thread only.
 
@@ -166,7 +164,7 @@ def explain_cache_misses(new_val: bool = True) -> Iterator[None]:
         yield
 
 
-@reusable_context
+@configuration.reusable_context
 def debug_nans(new_val: bool = True) -> Iterator[None]:
     """Set `config.debug_nans` for the block of a `with`, in this thread only.
 
@@ -188,7 +186,7 @@ def debug_nans(new_val: bool = True) -> Iterator[None]:
         yield
 
 
-@reusable_context
+@configuration.reusable_context
 def debug_infs(new_val: bool = True) -> Iterator[None]:
     """Set `config.debug_infs` for the block of a `with`, in this thread only.
 
@@ -209,7 +207,7 @@ def debug_infs(new_val: bool = True) -> Iterator[None]:
         yield
 
 
-@reusable_context
+@configuration.reusable_context
 def debug_key_reuse(new_val: bool = True) -> Iterator[None]:
     """Set `config.debug_key_reuse` for the block of a `with`, in this thread only.
 
@@ -230,7 +228,7 @@ def debug_key_reuse(new_val: bool = True) -> Iterator[None]:
         yield
 
 
-@reusable_context
+@configuration.reusable_context
 def no_tracing(new_val: bool = True) -> Iterator[None]:
     """Make it an error to trace a jitted function, for the block of a `with`, in this thread only.
 
@@ -256,7 +254,7 @@ arguments of these types. config.explain_cache_misses tells what differs
 
 def require_tracing(name: str, transformation: str) -> None:
     """Raise RuntimeError if tracing is forbidden here."""
-    if Switch.used and no_tracing_option.value:
+    if configuration.Switch.used and no_tracing_option.value:
         raise RuntimeError(
             f"re-tracing function {name} for `{transformation}`, but 'no_tracing' is set: it was "
             "not called before with arguments of these types. config.explain_cache_misses tells "
@@ -264,7 +262,7 @@ def require_tracing(name: str, transformation: str) -> None:
         )
 
 
-@reusable_context
+@configuration.reusable_context
 def no_execution(new_val: bool = True) -> Iterator[None]:
     """Make it an error to compute anything, for the block of a `with`, in this thread only.
 
@@ -287,20 +285,20 @@ def no_execution(new_val: bool = True) -> Iterator[None]:
 
 def require_execution(name: object) -> None:
     """Raise RuntimeError if execution is forbidden here."""
-    if Switch.used and _no_execution.value:
+    if configuration.Switch.used and _no_execution.value:
         raise RuntimeError(f"minijax tried to execute `{name}`, but 'no_execution' is set")
 
 
 def jit_is_disabled() -> bool:
-    return Switch.used and bool(disable_jit_option.value)
+    return configuration.Switch.used and bool(disable_jit_option.value)
 
 
 def timed(step: str, fun_name: str) -> AbstractContextManager[Any]:
     """The context of a step of compiling: listeners and the log get its time, if any asks."""
     stack = ExitStack()
-    if has_listeners():
-        stack.enter_context(recorded(step, fun_name))
-    if Switch.used and _log_compiles.value:
+    if monitoring.has_listeners():
+        stack.enter_context(monitoring.recorded(step, fun_name))
+    if configuration.Switch.used and _log_compiles.value:
         stack.enter_context(_logged(step, fun_name))
     return stack
 
@@ -345,19 +343,19 @@ class CompilerEffortLevel(Enum):
 EFFORTS = ("optimization_level", "memory_fitting_level")
 
 _LEVELS = tuple(CompilerEffortLevel.__members__)
-_optimization_level = config.declare(
+_optimization_level = configuration.config.declare(
     "optimization_level",
     _LEVELS,
     "UNKNOWN",
     "The effort that XLA makes for fast programs, unless compiler_options of jit says it.",
 )
-_memory_fitting_level = config.declare(
+_memory_fitting_level = configuration.config.declare(
     "memory_fitting_level",
     _LEVELS,
     "O2",
     "The effort that XLA makes for programs that fit into memory, likewise. O2 is XLA's own.",
 )
-_disable_most_optimizations = config.declare(
+_disable_most_optimizations = configuration.config.declare(
     "disable_most_optimizations",
     bool,
     False,
@@ -488,7 +486,7 @@ WITH_ONE_VALUE: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-class Fixed(Option):
+class Fixed(configuration.Option):
     """A setting with a single supported value."""
 
     def _checked(self, value: Any) -> Any:
@@ -501,13 +499,13 @@ class Fixed(Option):
 
 
 @functools.cache
-def options_of_jax() -> dict[str, Option]:
+def options_of_jax() -> dict[str, configuration.Option]:
     """The settings of this module, by their names."""
-    options: dict[str, Option] = {}
+    options: dict[str, configuration.Option] = {}
     for reason, defaults in WITHOUT_EFFECT.items():
         for name, default in defaults.items():
             kind, default = _kind_and_default(default)
-            options[name] = Option(name, kind, default, f"Of no effect. {reason}.")
+            options[name] = configuration.Option(name, kind, default, f"Of no effect. {reason}.")
     for request, defaults in WITH_ONE_VALUE.items():
         for name, default in defaults.items():
             kind, default = _kind_and_default(default)
@@ -521,26 +519,26 @@ def _kind_and_default(entry: Any) -> tuple[Any, Any]:
     return (entry, None) if isinstance(entry, UnionType) else (type(entry), entry)
 
 
-def _context(name: str) -> Callable[[Any], ReusableContext]:
+def _context(name: str) -> Callable[[Any], configuration.ReusableContext]:
     """The context manager that sets one of these settings for a block."""
 
-    @reusable_context
+    @configuration.reusable_context
     def context(new_val: Any) -> Iterator[None]:
-        with config.option(name).override(new_val):
+        with configuration.config.option(name).override(new_val):
             yield
 
     context.__name__ = context.__qualname__ = name
     context.__doc__ = f"""Set `config.{name}` for the block of a `with`, in this thread only.
 
-    {config.option(name).doc}
+    {configuration.config.option(name).doc}
 
     Raises:
         NotImplementedError: the setting has only one value here, and `new_val` is another.
         TypeError: `new_val` is not of the type of the setting.
 
-    >>> with minijax.{name}({config.option(name).default}):
+    >>> with minijax.{name}({configuration.config.option(name).default}):
     ...     minijax.config.{name}
-    {config.option(name).default}
+    {configuration.config.option(name).default}
     """
     return context
 
@@ -556,31 +554,31 @@ softmax_custom_jvp = _context("softmax_custom_jvp")
 # The settings of random numbers, under JAX's names.
 
 
-_default_impl = config.declare(
+_default_impl = configuration.config.declare(
     "default_prng_impl",
     ("threefry2x32", "rbg", "unsafe_rbg"),
     "threefry2x32",
     "How the bits of keys are made that do not say it themselves.",
     NumbersOption,
 )
-partitionable = config.declare(
+partitionable = configuration.config.declare(
     "threefry_partitionable",
     bool,
     True,
     "Whether each random number of threefry2x32 depends on its place alone.",
     NumbersOption,
 )
-custom_prng = config.declare(
+custom_prng = configuration.config.declare(
     "enable_custom_prng",
     bool,
     False,
     "Whether `random.PRNGKey` makes keys as `random.key` does, in place of words of uint32.",
     NumbersOption,
 )
-seed_offset = config.declare(
+seed_offset = configuration.config.declare(
     "random_seed_offset", int, 0, "A number that is added to the seeds of keys.", NumbersOption
 )
-legacy_key = config.declare(
+legacy_key = configuration.config.declare(
     "legacy_prng_key",
     ("allow", "warn", "error"),
     "allow",
@@ -594,7 +592,7 @@ def default_implementation() -> Implementation:
     return named[_default_impl.value]
 
 
-@reusable_context
+@configuration.reusable_context
 def enable_custom_prng(new_val: bool = True) -> Iterator[None]:
     """Set `config.enable_custom_prng` for the block of a `with`, in this thread only.
 
@@ -607,7 +605,7 @@ def enable_custom_prng(new_val: bool = True) -> Iterator[None]:
         yield
 
 
-@reusable_context
+@configuration.reusable_context
 def default_prng_impl(new_val: str) -> Iterator[None]:
     """Set `config.default_prng_impl` for the block of a `with`, in this thread only.
 
@@ -623,7 +621,7 @@ def default_prng_impl(new_val: str) -> Iterator[None]:
         yield
 
 
-@reusable_context
+@configuration.reusable_context
 def threefry_partitionable(new_val: bool = True) -> Iterator[None]:
     """Set `config.threefry_partitionable` for the block of a `with`, in this thread only.
 
@@ -638,7 +636,7 @@ def threefry_partitionable(new_val: bool = True) -> Iterator[None]:
         yield
 
 
-@reusable_context
+@configuration.reusable_context
 def legacy_prng_key(new_val: str = "allow") -> Iterator[None]:
     """Set `config.legacy_prng_key` for the block of a `with`, in this thread only.
 
@@ -689,7 +687,7 @@ class UserContext:
         """The value in this thread."""
         return dict(_values.value).get(self, self._default)
 
-    @reusable_context
+    @configuration.reusable_context
     def __call__(self, new_val: Any) -> Iterator[None]:
         """Set the value for the block of a `with`, in this thread only.
 

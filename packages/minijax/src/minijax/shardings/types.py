@@ -23,16 +23,7 @@ from minijax.shardings.mesh import (
 )
 from minijax.shardings.partition_spec import PartitionSpec, UnreducedKind
 from minijax.shardings.sharding import NamedSharding, Sharding, explicit_sharding
-from minijax_stage2 import (
-    Primitive,
-    bind1,
-    float0,
-    tree_flatten,
-    tree_leaves,
-    tree_map,
-    tree_unflatten,
-    typeof,
-)
+from minijax_stage2 import Primitive, bind1, tree_flatten, typeof
 from minijax_stage2.shaped_array import short_dtype, typeof_named
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import zeros
@@ -364,7 +355,7 @@ def sharded_like(x: Any, aval: stage2.ShapedArray) -> Any:
 def cast_cotangent(ct: Any, aval: stage2.ShapedArray) -> Any:
     """A cotangent, or a tangent, with the sharding of a type."""
     wanted, found = spec_of(aval), typeof(ct)
-    if wanted == spec_of(found) or found.dtype == float0:
+    if wanted == spec_of(found) or found.dtype == stage2.float0:
         return ct
     sharded = sharded_type(aval) or sharded_type(found)
     assert sharded is not None  # the types differ, so one has a sharding
@@ -381,7 +372,7 @@ def sharded_as(tangents: Any, primals: Any) -> Any:
     ):
         return tangents  # no shardings; a mismatch is an error elsewhere
     pairs = zip(leaves, map(typeof, values), strict=True)
-    return tree_unflatten(treedef, [cast_cotangent(t, aval) for t, aval in pairs])
+    return stage2.tree_unflatten(treedef, [cast_cotangent(t, aval) for t, aval in pairs])
 
 
 def takes_out_sharding(function: Function) -> Function:
@@ -407,11 +398,13 @@ def takes_out_sharding(function: Function) -> Function:
         sharding = explicit_sharding(caller, out_sharding)
         if sharding is None:
             return function(*args, **kwargs)
-        sharded = [sharded_type(x.aval) for x in tree_leaves((args, kwargs)) if hasattr(x, "aval")]
-        args, kwargs = tree_map(leave_to_compiler, (args, kwargs))
-        outs = tree_map(lambda x: resharded(caller, x, sharding), function(*args, **kwargs))
+        sharded = [
+            sharded_type(x.aval) for x in stage2.tree_leaves((args, kwargs)) if hasattr(x, "aval")
+        ]
+        args, kwargs = stage2.tree_map(leave_to_compiler, (args, kwargs))
+        outs = stage2.tree_map(lambda x: resharded(caller, x, sharding), function(*args, **kwargs))
         before = [aval.spec for aval in sharded if aval is not None]
-        require_kept(caller, before, [spec_of(typeof(x)) for x in tree_leaves(outs)])
+        require_kept(caller, before, [spec_of(typeof(x)) for x in stage2.tree_leaves(outs)])
         return outs
 
     return sharded_function  # type: ignore[return-value]

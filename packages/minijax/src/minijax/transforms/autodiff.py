@@ -14,11 +14,11 @@ import minijax_stage4 as stage4
 from minijax.errors import ComplexGradientError, IntegerGradientError
 from minijax.errors.arguments import require_flags
 from minijax.errors.tracebacks import hiding_frames
+from minijax.runtime import refs as references
 from minijax.runtime.array import to_array, tree_to_arrays, type_of
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import jit
 from minijax.runtime.printed_jaxpr import as_printed
-from minijax.runtime.refs import Places, Ref, passing, split_refs, values_of, write_all
 from minijax.runtime.templates import expanded
 from minijax.settings.config import Switch
 from minijax.settings.names import counted, wraps
@@ -29,23 +29,7 @@ from minijax.transforms.backward_logs import with_logs
 from minijax.tree_util import Partial, register_pytree_node
 from minijax.xla import trees
 from minijax_stage1.interpreter import leaked_value_error
-from minijax_stage2 import (
-    ShapedArray,
-    Tracer,
-    Zero,
-    add,
-    current_trace,
-    full_like,
-    tree_leaves,
-    tree_map,
-)
-from minijax_stage2.arguments import (
-    FlatFunction,
-    argument_names,
-    check_inexact,
-    require_function,
-    split_arguments,
-)
+from minijax_stage2 import ShapedArray, Zero, current_trace, tree_leaves
 from minijax_stage2.errors import TangentTypeError, shown
 from minijax_stage2.functions import ints
 from minijax_stage2.jvp import JVPTracer, check_tangents
@@ -53,14 +37,6 @@ from minijax_stage2.shaped_array import float0, is_inexact, typeof_named
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tracer import PrimalTracer
-from minijax_stage2.tree import (
-    PyTreeDef,
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_structure,
-    tree_unflatten,
-)
 from minijax_stage3 import ClosedJaxpr, Jaxpr
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import abstractify
@@ -89,13 +65,13 @@ def require_differentiable(
 
     With `holomorphic` all of them must be complex; with `allow_int` they may be integers.
     """
-    for path, leaf in tree_flatten_with_path(inputs)[0]:
-        role = f"{caller}: argument {argnums}{keystr(path)} of `{name_of(fun)}`"
+    for path, leaf in stage2.tree.tree_flatten_with_path(inputs)[0]:
+        role = f"{caller}: argument {argnums}{stage2.tree.keystr(path)} of `{name_of(fun)}`"
         aval = typeof_named(role, leaf)
         if holomorphic:
             _require_complex(role, aval)
     if not allow_int:
-        check_inexact(caller, f"argument {argnums}", fun, inputs)
+        stage2.arguments.check_inexact(caller, f"argument {argnums}", fun, inputs)
 
 
 def one_like(caller: str, fun: Any, out: Any, holomorphic: bool) -> Any:
@@ -116,7 +92,7 @@ def one_like(caller: str, fun: Any, out: Any, holomorphic: bool) -> Any:
             f"{expected}, found {aval}. Return its real part; for a complex derivative give "
             "holomorphic=True to grad."
         )
-    return full_like(out, 1)
+    return stage2.full_like(out, 1)
 
 
 def require_results(caller: str, fun: Any, result: Any, holomorphic: bool) -> None:
@@ -124,9 +100,12 @@ def require_results(caller: str, fun: Any, result: Any, holomorphic: bool) -> No
 
     Unless the function is holomorphic, a cotangent 1 gives only half of a complex derivative.
     """
-    check_inexact(caller, "result", fun, result)
-    for path, leaf in tree_flatten_with_path(result)[0]:
-        role, aval = f"{caller}: result{keystr(path)} of `{name_of(fun)}`", stage2.typeof(leaf)
+    stage2.arguments.check_inexact(caller, "result", fun, result)
+    for path, leaf in stage2.tree.tree_flatten_with_path(result)[0]:
+        role, aval = (
+            f"{caller}: result{stage2.tree.keystr(path)} of `{name_of(fun)}`",
+            stage2.typeof(leaf),
+        )
         if holomorphic:
             _require_complex(role, aval)
         elif aval.dtype.kind == "c":
@@ -184,17 +163,17 @@ class WithAux:
             )
         out, self.kept = result
         for leaf in tree_leaves(self.kept):
-            if isinstance(leaf, Tracer) and leaf.interpreter.ended:
+            if isinstance(leaf, stage2.Tracer) and leaf.interpreter.ended:
                 raise leaked_value_error(leaf, leaf.interpreter, leaf.source)
         return out
 
     def aux(self) -> Any:
         """Return the auxiliary results after the transformation, without its tracers."""
-        return tree_map(_opened, self.kept)
+        return stage2.tree_map(_opened, self.kept)
 
 
 def split_aux(caller: str, fun: Function, has_aux: bool) -> WithAux | None:
-    require_function(caller, fun)
+    stage2.arguments.require_function(caller, fun)
     return WithAux(fun) if has_aux else None
 
 
@@ -231,21 +210,21 @@ class NonzeroTangents:
         self.out_nzs: Any = None
         self._have = None
         if in_nzs is not None:
-            self._have = flags_of(f"{caller}: in_nzs", in_nzs, tree_structure(primals))
+            self._have = flags_of(f"{caller}: in_nzs", in_nzs, stage2.tree.tree_structure(primals))
         self.__name__, self.__wrapped__ = name_of(fun), fun  # messages show these
 
     def __call__(self, *args: Any) -> Any:
         if self._have is not None:
-            leaves, tree = tree_flatten(args)
+            leaves, tree = stage2.tree.tree_flatten(args)
             pairs = zip(leaves, self._have, strict=True)
-            args = tree_unflatten(tree, [x if has else _primal(x) for x, has in pairs])
+            args = stage2.tree.tree_unflatten(tree, [x if has else _primal(x) for x, has in pairs])
         out = self.fun(*args)
-        results, tree = tree_flatten(out)
+        results, tree = stage2.tree.tree_flatten(out)
         self.out_nzs = _in_plain_tree(tree, list(map(_has_tangent, results)))
         return out
 
 
-def flags_of(role: str, given: Any, tree: PyTreeDef) -> list[bool]:
+def flags_of(role: str, given: Any, tree: stage2.tree.PyTreeDef) -> list[bool]:
     """A bool for each leaf of a tree, from a prefix whose nodes have the same number of children.
 
     Raises:
@@ -254,7 +233,7 @@ def flags_of(role: str, given: Any, tree: PyTreeDef) -> list[bool]:
     """
     if type(given) is bool:
         return [given] * tree.num_leaves
-    parts, structure = tree_flatten(given, is_leaf=lambda x: x is not given)
+    parts, structure = stage2.tree.tree_flatten(given, is_leaf=lambda x: x is not given)
     if trees.is_one_leaf(structure):
         raise TypeError(f"{role} must be True, False or a tree of them, found {shown(given)}")
     below = trees.children(tree)
@@ -276,7 +255,7 @@ def _has_tangent(x: Any) -> bool:
     return is_own and type(x.tangent) is not Zero
 
 
-def _in_plain_tree(tree: PyTreeDef, flags: Sequence[bool]) -> Any:
+def _in_plain_tree(tree: stage2.tree.PyTreeDef, flags: Sequence[bool]) -> Any:
     node = trees.node_data(tree)
     if node is None:
         return flags[0]
@@ -342,7 +321,7 @@ class RefArguments(NamedTuple):
         avals: the types of their contents.
     """
 
-    places: Places
+    places: references.Places
     avals: tuple[ShapedArray, ...]
 
 
@@ -378,7 +357,7 @@ class VJP:
     args_res: list[Any]
     opaque_residuals: list[Any]
     out_nzs: Any = None
-    in_tree: PyTreeDef | None = None
+    in_tree: stage2.tree.PyTreeDef | None = None
     linear_jaxpr: Jaxpr | None = None
     refs: RefArguments | None = None
 
@@ -424,7 +403,7 @@ class VJP:
         >>> total[...]
         Array(13., dtype=float32)
         """
-        found = tree_structure(targets, is_leaf=_is_target)
+        found = stage2.tree.tree_structure(targets, is_leaf=_is_target)
         if self.in_tree is not None and found != self.in_tree:
             raise ValueError(
                 "with_refs: expected a reference, GradValue() or DontWant() for each leaf of the "
@@ -439,8 +418,8 @@ class VJP:
             for is_argument, number in self.residuals
         ]
         if any(isinstance(each, NotSaveable) for each in found):
-            paths, _ = tree_flatten_with_path(self.args_res, is_leaf=_is_no_residual)
-            lacking = [keystr(path) for path, x in paths if isinstance(x, NotSaveable)]
+            paths, _ = stage2.tree.tree_flatten_with_path(self.args_res, is_leaf=_is_no_residual)
+            lacking = [stage2.tree.keystr(path) for path, x in paths if isinstance(x, NotSaveable)]
             raise ValueError(
                 "vjp: arguments excluded by saveable_args are needed now: put them into "
                 f"args_res of the function that vjp returned, at {', '.join(lacking)}"
@@ -482,7 +461,7 @@ def _is_target(x: Any) -> bool:
 @evaluated_by_library
 def _pulled_into(vjp: VJP, targets: Any, cotangent: Any) -> Any:
     """The cotangents of the arguments, some added to references."""
-    leaves, tree = tree_flatten(targets, is_leaf=_is_target)
+    leaves, tree = stage2.tree.tree_flatten(targets, is_leaf=_is_target)
     if vjp.refs is None:
         cts = tree_leaves(vjp(cotangent))
     else:
@@ -492,14 +471,14 @@ def _pulled_into(vjp: VJP, targets: Any, cotangent: Any) -> Any:
         before, *rest = vjp._pull_back((after, cotangent))
         cts = tree_leaves(places.join(before, tree_leaves(rest)))
     are_refs = [False] * len(leaves) if vjp.refs is None else vjp.refs.places.are_refs
-    return tree_unflatten(tree, list(map(_put_cotangent, leaves, cts, are_refs)))
+    return stage2.tree.tree_unflatten(tree, list(map(_put_cotangent, leaves, cts, are_refs)))
 
 
 def _cotangent_after(target: Any, aval: ShapedArray) -> Any:
     """The cotangent of a reference's contents after the call."""
     if isinstance(target, DontWant):
         return instantiate(Zero(tangent_type(aval)))
-    if not isinstance(target, Ref):
+    if not isinstance(target, references.Ref):
         raise ValueError(
             "with_refs: the cotangent of a reference argument needs a target: give a reference, "
             f"or minijax.ad.DontWant(); found {shown(target)}"
@@ -510,12 +489,12 @@ def _cotangent_after(target: Any, aval: ShapedArray) -> Any:
 def _put_cotangent(target: Any, ct: Any, is_of_ref: bool) -> Any:
     if isinstance(target, DontWant):
         return DidntWant()
-    if isinstance(target, GradValue) or not isinstance(target, Ref):
+    if isinstance(target, GradValue) or not isinstance(target, references.Ref):
         return ct
     aval = stage2.typeof(ct)
     if target.shape != aval.shape or target.dtype != aval.dtype:
         raise ValueError(f"with_refs: {target} cannot hold a cotangent of type {aval}")
-    target.write(ct if is_of_ref else add(target.read(), ct))
+    target.write(ct if is_of_ref else stage2.add(target.read(), ct))
     return GradRef()
 
 
@@ -553,7 +532,7 @@ def vjp_function(
         TypeError: `saveable_args` holds something other than bools.
         ValueError: it is not a prefix of the primals.
     """
-    leaves, tree = tree_flatten([*primals])
+    leaves, tree = stage2.tree.tree_flatten([*primals])
     places = {id(leaf): number for number, leaf in enumerate(leaves)}
     opaque: list[Any] = []
     found: list[Residual] = []
@@ -563,13 +542,15 @@ def vjp_function(
         if number is None:
             opaque.append(each)
     needed = {number for is_argument, number in found if is_argument}
-    flags = flags_of("vjp: saveable_args", saveable_args, tree_structure(tuple(primals)))
+    flags = flags_of(
+        "vjp: saveable_args", saveable_args, stage2.tree.tree_structure(tuple(primals))
+    )
     kept = [
         NotNeeded() if number not in needed else leaf if flag else NotSaveable()
         for number, (leaf, flag) in enumerate(zip(leaves, flags, strict=True))
     ]
-    args_res = tree_unflatten(tree, kept)
-    in_tree = tree_structure(tuple(primals))
+    args_res = stage2.tree.tree_unflatten(tree, kept)
+    in_tree = stage2.tree.tree_structure(tuple(primals))
     return VJP(function, tuple(found), args_res, opaque, out_nzs, in_tree, linear_jaxpr)
 
 
@@ -713,20 +694,20 @@ def _with_gradient(
     fun: Function, argnums: Argnums, has_aux: bool, holomorphic: bool, allow_int: bool
 ) -> Callable[[Any, Any], Any]:
     """The function from the arguments of `fun` to its value, gradient and auxiliary results."""
-    require_function("grad", fun)
+    stage2.arguments.require_function("grad", fun)
     argnums = int_or_ints("grad", argnums)
 
     def value_and_gradient(args: Any, kwargs: Any) -> Any:
-        inputs, restricted = split_arguments("grad", fun, argnums, args, kwargs)
-        leaves, tree = tree_flatten((inputs,))
+        inputs, restricted = stage2.arguments.split_arguments("grad", fun, argnums, args, kwargs)
+        leaves, tree = stage2.tree.tree_flatten((inputs,))
         primals = list(map(to_array, leaves))
         if holomorphic or not all(map(_is_real, primals)):
             (inputs,) = tree.unflatten(primals)
             require_differentiable("grad", fun, argnums, inputs, holomorphic, allow_int)
         with_aux = WithAux(restricted) if has_aux else None
-        flat_fun = FlatFunction(with_aux or restricted, tree)
+        flat_fun = stage2.arguments.FlatFunction(with_aux or restricted, tree)
         outs, linear, residuals = linearize_flat(flat_fun, primals, fun)
-        out = tree_unflatten(flat_fun.out_tree, outs)
+        out = stage2.tree.tree_unflatten(flat_fun.out_tree, outs)
         ones = [one_like("grad", fun, out, holomorphic)]
         cts = map(_cotangent, linear.in_avals, pull_back(linear, residuals, ones))
         (gradient,) = tree.unflatten(cts)
@@ -757,8 +738,8 @@ def weak_vjp(fun: Function, *primals: Any) -> tuple[Any, functools.partial[Any]]
         return out, f_vjp
 
     def with_weak(residuals: Sequence[Any], ct: Any) -> Any:
-        cts, tree = tree_flatten(f_vjp.func(residuals, ct))
-        return tree_unflatten(tree, map(_cotangent, linear.in_avals, cts))
+        cts, tree = stage2.tree.tree_flatten(f_vjp.func(residuals, ct))
+        return stage2.tree.tree_unflatten(tree, map(_cotangent, linear.in_avals, cts))
 
     with_weak.linear = linear  # type: ignore[attr-defined]
     return out, functools.partial(with_weak, *f_vjp.args)
@@ -855,7 +836,7 @@ def vjp(
     (Array(-0.5, dtype=float32, weak_type=True), Array(0., dtype=float32, weak_type=True))
     """
     _require_no_axes("vjp", reduce_axes)
-    if Switch.used and any(isinstance(leaf, Ref) for leaf in tree_leaves(primals)):
+    if Switch.used and any(isinstance(leaf, references.Ref) for leaf in tree_leaves(primals)):
         return _vjp_of_refs(fun, primals, has_aux)
     with_aux = split_aux("vjp", fun, has_aux)
     primals = tree_to_arrays(primals)
@@ -870,7 +851,7 @@ def vjp(
 
 def _vjp_of_refs(fun: Function, primals: tuple[Any, ...], has_aux: bool) -> Any:
     """`vjp` of a function with reference arguments, as a function of their initial contents."""
-    refs, rest, places = split_refs("vjp", primals)
+    refs, rest, places = references.split_refs("vjp", primals)
 
     @wraps(fun)
     def values_fun(values: Sequence[Any], *rest: Any) -> Any:
@@ -883,13 +864,13 @@ def _vjp_of_refs(fun: Function, primals: tuple[Any, ...], has_aux: bool) -> Any:
             aux.append(out[1])
             return out[0]
 
-        pair = passing(refs, rest_fun)(values, *rest)
+        pair = references.passing(refs, rest_fun)(values, *rest)
         return (pair, *aux) if has_aux else pair
 
     (after, out), pulled, *aux = vjp(  # type: ignore[call-overload]
-        values_fun, values_of(refs), *rest, has_aux=has_aux
+        values_fun, references.values_of(refs), *rest, has_aux=has_aux
     )
-    write_all(refs, after)
+    references.write_all(refs, after)
     ref_arguments = RefArguments(places, tuple(map(stage2.typeof, after)))
     return out, pulled.replace(in_tree=places.structure, refs=ref_arguments), *aux
 
@@ -922,13 +903,15 @@ def fwd_and_bwd(
     >>> bwd(residuals, 1.0)
     (Array([3., 4.], dtype=float32), Array([1., 2.], dtype=float32))
     """
-    require_function("fwd_and_bwd", fun)
+    stage2.arguments.require_function("fwd_and_bwd", fun)
     argnums = int_or_ints("fwd_and_bwd", argnums)
     require_flags("fwd_and_bwd", has_aux=has_aux, jitted=jitted)
 
     @wraps(fun)
     def fwd(*args: Any, **kwargs: Any) -> Any:
-        inputs, restricted = split_arguments("fwd_and_bwd", fun, argnums, args, kwargs)
+        inputs, restricted = stage2.arguments.split_arguments(
+            "fwd_and_bwd", fun, argnums, args, kwargs
+        )
         return vjp(restricted, inputs, has_aux=has_aux)  # type: ignore[call-overload]
 
     def bwd(residuals: VJP, cotangent: Any) -> Any:
@@ -970,7 +953,7 @@ def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> An
     primals, tangents = tree_to_arrays(primals), tree_to_arrays(tangents)
     pair = stage2.jvp(with_aux or fun, primals, sharded_as(tangents, primals))
     out, tangent = tree_to_arrays(pair)
-    tangent = tree_map(_as_weak_as_primal, tangent, out)
+    tangent = stage2.tree_map(_as_weak_as_primal, tangent, out)
     return (out, tangent, with_aux.aux()) if with_aux else (out, tangent)
 
 
@@ -1058,15 +1041,15 @@ def linear_transpose(
     (Array([  1.,  11., 110., 100.], dtype=float32),)
     """
     _require_no_axes("linear_transpose", reduce_axes)
-    require_function("linear_transpose", fun)
-    leaves, in_tree = tree_flatten(primals)
+    stage2.arguments.require_function("linear_transpose", fun)
+    leaves, in_tree = stage2.tree.tree_flatten(primals)
     in_avals = abstractify(
         f"linear_transpose of `{name_of(fun)}`",
-        lambda: argument_names(fun, primals, {}),
+        lambda: stage2.arguments.argument_names(fun, primals, {}),
         leaves,
         type_of=type_of,
     )
-    flat_fun = FlatFunction(fun, in_tree)
+    flat_fun = stage2.arguments.FlatFunction(fun, in_tree)
     unknown = list(map(stage4.PartialVal.unknown, in_avals))
     jaxpr, outs, residuals = stage4.partial_eval(flat_fun, unknown, fun)
     kinds = {is_inexact(aval.dtype) for aval in (*in_avals, *(out.aval for out in outs))}
@@ -1083,7 +1066,7 @@ def linear_transpose(
         in_cts = transpose_linear(jaxpr, residuals, given)
         zeros = map(stage2.Zero, in_avals)
         pairs = zip(in_cts, zeros, strict=True)
-        return tree_unflatten(
+        return stage2.tree.tree_unflatten(
             in_tree,
             [instantiate(zero if type(ct) is stage2.Zero else ct) for ct, zero in pairs],
         )
@@ -1093,7 +1076,7 @@ def linear_transpose(
 
 def _flat_cotangents(caller: str, out_tree: Any, out_avals: Sequence[Any], ct: Any) -> list[Any]:
     """The leaves of a cotangent, integers for integer primals, which stage 4 does not have."""
-    leaves, tree = tree_flatten(ct)
+    leaves, tree = stage2.tree.tree_flatten(ct)
     avals = list(map(stage2.typeof, leaves))
     if tree != out_tree or not avals or any(is_inexact(aval.dtype) for aval in out_avals):
         return check_tangents(f"{caller}: cotangent", out_tree, out_avals, ct)
@@ -1122,15 +1105,15 @@ def _on_arrays(
 
 def _without_integers(out: Any) -> Callable[..., Any]:
     """A function of cotangents of `out` that replaces cotangents of integers by zeros."""
-    leaves, tree = tree_flatten(out)
+    leaves, tree = stage2.tree.tree_flatten(out)
     avals = list(map(stage2.typeof, leaves))
 
     def prepared(*args: Any) -> Any:
-        cts, found = tree_flatten(args[0] if len(args) == 1 else args)
+        cts, found = stage2.tree.tree_flatten(args[0] if len(args) == 1 else args)
         if len(args) != 1 or found != tree:
             return args  # the call raises the error
         return (
-            tree_unflatten(
+            stage2.tree.tree_unflatten(
                 tree,
                 [
                     ct if is_inexact(aval.dtype) else np.zeros(aval.shape, float0)
@@ -1152,4 +1135,4 @@ def typeof(x: Any) -> Any:
     >>> minijax.typeof(jnp.ones((2, 3)))
     ShapedArray(float32[2,3])
     """
-    return x.aval if isinstance(x, Ref) else printed_type(stage2.typeof(x))
+    return x.aval if isinstance(x, references.Ref) else printed_type(stage2.typeof(x))

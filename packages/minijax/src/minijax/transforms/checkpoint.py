@@ -9,38 +9,19 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax.errors.arguments import checking_arguments, require_flags
+from minijax.primitives import higher_order
 from minijax.primitives.declare import calls, declare
-from minijax.primitives.higher_order import (
-    call_transpose,
-    dce_program,
-    declare_program,
-    program_dependence,
-    program_effects,
-    program_impl,
-    program_jvp,
-    program_keys,
-    program_type,
-    program_vmap,
-    run_program,
-)
 from minijax.primitives.loops import call_text, region, stage_body
 from minijax.primitives.sharding_rules import by_elements
+from minijax.runtime import refs
 from minijax.runtime.array import to_array, tree_to_arrays
 from minijax.runtime.effects import has_effects
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.runtime.refs import (
-    Ref,
-    lending,
-    program_with_refs,
-    split_refs,
-    values_of,
-    with_outer_refs,
-    write_all,
-)
 from minijax.settings.names import wraps
 from minijax.transforms.backward_logs import log_from_program
-from minijax_stage2 import Primitive, ShapedArray, bind, bind1, tree_map
+from minijax_stage2 import Primitive, ShapedArray, bind, bind1
 from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.primitives import dot_general_p
@@ -426,20 +407,20 @@ def checkpoint(
         def dynamic_fun(*args: Any, **kwargs: Any) -> Any:
             return fun(*[fixed.get(i, arg) for i, arg in enumerate(args)], **kwargs, **named)
 
-        given, rest, places = split_refs("checkpoint", (dynamic, kwargs))
+        given, rest, places = refs.split_refs("checkpoint", (dynamic, kwargs))
 
-        def stage_checkpoint(outer: Sequence[Ref]) -> Any:
+        def stage_checkpoint(outer: Sequence[refs.Ref]) -> Any:
             if not (given or outer):
                 return again_in_reverse(dynamic_fun, dynamic, kwargs)
-            with_values = program_with_refs(dynamic_fun, places, outer)
-            with lending(given) as values:
+            with_values = refs.program_with_refs(dynamic_fun, places, outer)
+            with refs.lending(given) as values:
                 values, out = again_in_reverse(
-                    with_values, ([*values, *values_of(outer)], rest), {}
+                    with_values, ([*values, *refs.values_of(outer)], rest), {}
                 )
-            write_all([*given, *outer], values)
+            refs.write_all([*given, *outer], values)
             return out
 
-        return with_outer_refs(stage_checkpoint)
+        return refs.with_outer_refs(stage_checkpoint)
 
     def again_in_reverse(inner: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         leaves, in_tree = tree_flatten((args, kwargs))
@@ -481,7 +462,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
     >>> minijax.grad(minijax.checkpoint(f, policy=policy))(0.0)
     Array(1., dtype=float32, weak_type=True)
     """
-    return tree_map(lambda leaf: bind1(name_p, leaf, name=name), tree_to_arrays(x))
+    return stage2.tree_map(lambda leaf: bind1(name_p, leaf, name=name), tree_to_arrays(x))
 
 
 def _checkpoint_lower(
@@ -604,20 +585,20 @@ def _checkpoint_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> Part
     )
 
 
-declare_program(
+higher_order.declare_program(
     checkpoint_p,
-    evaluate=program_impl,
-    abstract_eval=program_type,
+    evaluate=higher_order.program_impl,
+    abstract_eval=higher_order.program_type,
     lower=_checkpoint_lower,
-    vmap=program_vmap(checkpoint_p),
-    jvp=program_jvp(checkpoint_p),
-    transpose=call_transpose(partial(bind, checkpoint_p)),
+    vmap=higher_order.program_vmap(checkpoint_p),
+    jvp=higher_order.program_jvp(checkpoint_p),
+    transpose=higher_order.call_transpose(partial(bind, checkpoint_p)),
     partial_eval=_checkpoint_partial_eval,
-    dce=dce_program,
-    dependence=program_dependence,
-    order=program_effects,
-    keys=program_keys,
-    steps=run_program,
+    dce=higher_order.dce_program,
+    dependence=higher_order.program_dependence,
+    order=higher_order.program_effects,
+    keys=higher_order.program_keys,
+    steps=higher_order.run_program,
 )
 saving_rules[checkpoint_p] = save_in_call
 log_from_program(checkpoint_p)

@@ -13,41 +13,21 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax.errors import TreeMismatchError, UnexpectedTracerError
 from minijax.errors.arguments import require_flags
+from minijax.primitives import higher_order
 from minijax.primitives.axes import map_first, map_flat
-from minijax.primitives.higher_order import (
-    declare_program,
-    program_effects,
-    program_impl,
-    program_keys,
-    program_lower,
-    program_type,
-    run_program,
-    transpose_program,
-)
 from minijax.primitives.loops import stage_body
 from minijax.runtime.array import is_evaluating, to_array, tree_to_arrays
 from minijax.runtime.evaluation import CompileTimeTrace, evaluated_by_library
 from minijax.runtime.refs import Ref, split_refs
 from minijax.settings.names import PickledByName, counted, wraps
+from minijax.transforms import linear_call
 from minijax.transforms.backward_logs import log
-from minijax.transforms.linear_call import Dims, Flat, Values, linear_call_flat, pull_back_batch
 from minijax.xla import trees
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage2 import (
-    Primitive,
-    ShapedArray,
-    Trace,
-    Tracer,
-    Zero,
-    add,
-    bind,
-    current_trace,
-    explain_mismatch,
-    tree_leaves,
-    typeof,
-)
+from minijax_stage2 import Primitive, ShapedArray, Zero, typeof
 from minijax_stage2.arguments import FlatFunction, flatten_result, require_function
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints
@@ -57,16 +37,6 @@ from minijax_stage2.shaped_array import float0, is_inexact, typeof_named
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.trace import EvalTrace
-from minijax_stage2.tree import (
-    PyTreeDef,
-    keystr,
-    register_pytree_node,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_map,
-    tree_structure,
-    tree_unflatten,
-)
 from minijax_stage2.vmap import BatchAxis, BatchDim, BatchTrace, move_batch_dim
 from minijax_stage3 import Jaxpr, eval_jaxpr
 from minijax_stage3.jaxpr import consts_as_invars
@@ -96,16 +66,18 @@ class JvpRule:
 
     def __init__(
         self,
-        jvp: Callable[[Values, Values], tuple[list[Any], list[Any]]],
+        jvp: Callable[[linear_call.Values, linear_call.Values], tuple[list[Any], list[Any]]],
         printed: Printed = ("custom_jvp_call", {}),
     ):
         self.jvp = jvp
         self.printed = printed
 
-    def batched(self, axis: BatchAxis, dims: Dims, trace: BatchTrace | None) -> JvpRule:
+    def batched(self, axis: BatchAxis, dims: linear_call.Dims, trace: BatchTrace | None) -> JvpRule:
         """The batched rule, whose results have the batch axis first."""
 
-        def batched_jvp(primals: Values, tangents: Values) -> tuple[list[Any], list[Any]]:
+        def batched_jvp(
+            primals: linear_call.Values, tangents: linear_call.Values
+        ) -> tuple[list[Any], list[Any]]:
             nonzero = [type(t) is not Zero for t in tangents]
             given_dims = [dim for dim, keep in zip(dims, nonzero, strict=True) if keep]
             out_nonzero: list[bool] = []
@@ -141,8 +113,8 @@ class VjpRule:
 
     def __init__(
         self,
-        fwd: Callable[[Values, Sequence[bool]], tuple[list[Any], list[Any], Any]],
-        bwd: Callable[[Any, Values, Values], list[Any]],
+        fwd: Callable[[linear_call.Values, Sequence[bool]], tuple[list[Any], list[Any], Any]],
+        bwd: Callable[[Any, linear_call.Values, linear_call.Values], list[Any]],
         forward: JvpRule | None = None,
         printed: Printed = ("custom_vjp_call", {}),
     ):
@@ -151,7 +123,9 @@ class VjpRule:
         self.forward = forward
         self.printed = printed
 
-    def jvp(self, primals: Values, tangents: Values) -> tuple[list[Any], list[Any]]:
+    def jvp(
+        self, primals: linear_call.Values, tangents: linear_call.Values
+    ) -> tuple[list[Any], list[Any]]:
         """A linear map of tangents given by its transpose, and possibly itself."""
         nonzero = [type(t) is not Zero for t in tangents]
         outs, residuals, knowledge = self.fwd(primals, nonzero)
@@ -159,7 +133,7 @@ class VjpRule:
         out_types = [tangent_type(typeof(x)) for x in outs]
         varies = [is_inexact(aval.dtype) for aval in out_types]
 
-        def pull_back_tangents(known: Values, cts: Values) -> list[Any]:
+        def pull_back_tangents(known: linear_call.Values, cts: linear_call.Values) -> list[Any]:
             constant, _ = partition(varies, out_types)
             cts = merge(varies, list(map(Zero, constant)), cts)
             return partition(nonzero, self.bwd(knowledge, known[:count], cts))[1]
@@ -170,13 +144,17 @@ class VjpRule:
             known = [*residuals, *primals]
             push_forward = partial(_push_forward, self.forward, nonzero, varies, expected, count)
         given = [t for t in tangents if type(t) is not Zero]
-        out_tangents = linear_call_flat(pull_back_tangents, push_forward, known, given, expected)
+        out_tangents = linear_call.linear_call_flat(
+            pull_back_tangents, push_forward, known, given, expected
+        )
         return outs, merge(varies, list(map(Zero, partition(varies, out_types)[0])), out_tangents)
 
-    def batched(self, axis: BatchAxis, dims: Dims, trace: BatchTrace | None) -> VjpRule:
+    def batched(self, axis: BatchAxis, dims: linear_call.Dims, trace: BatchTrace | None) -> VjpRule:
         """The batched rule, whose results have the batch axis first."""
 
-        def fwd(primals: Values, nonzero: Sequence[bool]) -> tuple[list[Any], list[Any], Any]:
+        def fwd(
+            primals: linear_call.Values, nonzero: Sequence[bool]
+        ) -> tuple[list[Any], list[Any], Any]:
             found: list[Any] = []
 
             def example_fwd(*primals: Any) -> list[Any]:
@@ -192,10 +170,14 @@ class VjpRule:
             ]
             return outs, results[count:], (knowledge, tuple(res_dims[count:]))
 
-        def bwd(knowledge: Any, residuals: Values, cts: Values) -> list[Any]:
+        def bwd(
+            knowledge: Any, residuals: linear_call.Values, cts: linear_call.Values
+        ) -> list[Any]:
             example_knowledge, res_dims = knowledge
             pull_back = partial(self.bwd, example_knowledge)
-            return pull_back_batch(pull_back, residuals, res_dims, cts, dims, axis, trace)
+            return linear_call.pull_back_batch(
+                pull_back, residuals, res_dims, cts, dims, axis, trace
+            )
 
         forward = None if self.forward is None else self.forward.batched(axis, dims, trace)
         return VjpRule(fwd, bwd, forward, self.printed)
@@ -223,17 +205,17 @@ def _push_forward(
     return found
 
 
-def custom_call(fun: Flat, rule: Any, args: Values, name: Any) -> list[Any]:
+def custom_call(fun: linear_call.Flat, rule: Any, args: linear_call.Values, name: Any) -> list[Any]:
     """Call `fun` with the derivative `rule`."""
-    trace = current_trace()
+    trace = stage2.current_trace()
     if isinstance(_below_vmap(trace), EvalTrace) or (
-        isinstance(trace, CompileTimeTrace) and not any(isinstance(x, Tracer) for x in args)
+        isinstance(trace, CompileTimeTrace) and not any(isinstance(x, stage2.Tracer) for x in args)
     ):
         return fun(*args)
     is_staging = isinstance(trace, JaxprTrace) and not isinstance(trace, PartialEvalTrace)
     if is_staging or (isinstance(trace, PartialEvalTrace) and any(map(trace.is_unknown, args))):
         closed = stage_body(fun, [typeof(x) for x in args], "a custom derivative", name)
-        return bind(
+        return stage2.bind(
             custom_call_p,
             *closed.consts,
             *args,
@@ -241,7 +223,7 @@ def custom_call(fun: Flat, rule: Any, args: Values, name: Any) -> list[Any]:
             rule=rule,
             num_consts=len(closed.consts),
         )
-    if any(isinstance(x, Tracer) and x.interpreter is trace for x in args):
+    if any(isinstance(x, stage2.Tracer) and x.interpreter is trace for x in args):
         params = {"fun": fun, "rule": rule}
         if isinstance(trace, BatchTrace):
             params["trace"] = trace
@@ -250,7 +232,7 @@ def custom_call(fun: Flat, rule: Any, args: Values, name: Any) -> list[Any]:
         return custom_call(fun, rule, args, name)
 
 
-def _below_vmap(trace: Trace) -> Trace:
+def _below_vmap(trace: stage2.Trace) -> stage2.Trace:
     """The first trace other than vmap's, from this one downwards."""
     while isinstance(trace, BatchTrace):
         trace = trace.parent  # type: ignore[assignment]
@@ -258,13 +240,13 @@ def _below_vmap(trace: Trace) -> Trace:
 
 
 def _custom_call_jvp(
-    primals: Values,
-    tangents: Values,
+    primals: linear_call.Values,
+    tangents: linear_call.Values,
     *,
     rule: Any,
     num_consts: int = 0,
     jaxpr: Jaxpr | None = None,
-    fun: Flat | None = None,
+    fun: linear_call.Flat | None = None,
 ) -> tuple[list[Any], list[Any]]:
     for x, t in zip(primals[:num_consts], tangents[:num_consts], strict=True):
         if type(t) is not Zero:
@@ -287,13 +269,13 @@ def _custom_call_jvp(
 
 def _custom_call_vmap(
     axis: BatchAxis,
-    values: Values,
-    dims: Dims,
+    values: linear_call.Values,
+    dims: linear_call.Dims,
     *,
     rule: Any,
     num_consts: int = 0,
     jaxpr: Jaxpr | None = None,
-    fun: Flat | None = None,
+    fun: linear_call.Flat | None = None,
     trace: BatchTrace | None = None,
 ) -> tuple[list[Any], list[BatchDim]]:
     example_fun: Any = fun if jaxpr is None else partial(eval_jaxpr, jaxpr, [])
@@ -307,20 +289,20 @@ def _custom_call_vmap(
     return outs, [0] * len(outs)
 
 
-declare_program(
+higher_order.declare_program(
     custom_call_p,
-    evaluate=program_impl,
-    abstract_eval=program_type,
-    lower=program_lower("custom_call"),
+    evaluate=higher_order.program_impl,
+    abstract_eval=higher_order.program_type,
+    lower=higher_order.program_lower("custom_call"),
     vmap=_custom_call_vmap,
     jvp=_custom_call_jvp,
-    transpose=transpose_program,
+    transpose=higher_order.transpose_program,
     partial_eval=None,  # jvp, which comes first, removes the call
     dce=None,
     dependence=None,  # the user's rule decides
-    order=program_effects,
-    keys=program_keys,
-    steps=run_program,
+    order=higher_order.program_effects,
+    keys=higher_order.program_keys,
+    steps=higher_order.run_program,
 )
 
 
@@ -375,7 +357,7 @@ class CustomFunction(PickledByName, ABC, Generic[P, R]):
             )
         call = Call(self.fun, self.nondiff_argnums, by_position(self.fun, args, kwargs))
         outs = custom_call(call.function, self._rule(call), call.leaves, self.fun)
-        result = tree_unflatten(call.out_tree, outs)
+        result = stage2.tree.tree_unflatten(call.out_tree, outs)
         return result if call.is_plain else tree_to_arrays(result)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -400,13 +382,13 @@ class Call:
         # Outside of transformations the function gets the user's arguments unchanged.
         self.is_plain = is_evaluating()
         primals = tuple([args[i] for i in self.varying])
-        self.leaves, self.in_tree = tree_flatten(
+        self.leaves, self.in_tree = stage2.tree.tree_flatten(
             primals if self.is_plain else tree_to_arrays(primals)
         )
         self.in_avals = [typeof(x) for x in self.leaves]
         self.flat = FlatFunction(lambda *primals: fun(*self.all_args(primals)), self.in_tree)
         self.flat.fun.__name__ = name_of(fun)
-        self.rule_tree: PyTreeDef | None = None
+        self.rule_tree: stage2.tree.PyTreeDef | None = None
 
     def function(self, *leaves: Any) -> list[Any]:
         return self.flat(*leaves)
@@ -424,16 +406,16 @@ class Call:
         return whole
 
     @property
-    def out_tree(self) -> PyTreeDef:
+    def out_tree(self) -> stage2.tree.PyTreeDef:
         """The structure of the result, from the function or its rule, whichever has run."""
         return getattr(self.flat, "out_tree", None) or self.rule_tree  # type: ignore[return-value]
 
-    def check_out_tree(self, role: str, tree: PyTreeDef) -> None:
+    def check_out_tree(self, role: str, tree: stage2.tree.PyTreeDef) -> None:
         expected = getattr(self.flat, "out_tree", tree)
         if tree != expected:
             raise TreeMismatchError(
                 f"{role} of `{name_of(self.fun)}` must return a result of the same structure as "
-                f"the function: {explain_mismatch(expected, tree, name='result')}"
+                f"the function: {stage2.explain_mismatch(expected, tree, name='result')}"
             )
         self.rule_tree = tree
 
@@ -566,7 +548,7 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
             )
         return leaf.value
 
-    return tree_map(value_of, tree)
+    return stage2.tree.tree_map(value_of, tree)
 
 
 @evaluated_by_library
@@ -582,12 +564,12 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     {'a': SymbolicZero(f32[2]), 'b': SymbolicZero(float0[3])}
     """
     require_flags("zero_from_primal", symbolic_zeros=symbolic_zeros)
-    for leaf in tree_leaves(val):
+    for leaf in stage2.tree_leaves(val):
         typeof_named("zero_from_primal: val", leaf)
-    zero = tree_map(SymbolicZero.from_primal_value, val)
+    zero = stage2.tree.tree_map(SymbolicZero.from_primal_value, val)
     if symbolic_zeros:
         return zero
-    return tree_map(lambda x: np.zeros(x.shape, x.dtype), zero)
+    return stage2.tree.tree_map(lambda x: np.zeros(x.shape, x.dtype), zero)
 
 
 def shown_to_rule(t: Any, symbolic_zeros: bool) -> Any:
@@ -670,7 +652,7 @@ class custom_jvp(CustomFunction[P, R]):
             parts = [formula(t, out, *primals) for formula, t in pairs if formula is not None]
             if not parts:
                 return out, zero_from_primal(out)
-            return out, functools.reduce(functools.partial(tree_map, add), parts)
+            return out, functools.reduce(functools.partial(stage2.tree.tree_map, stage2.add), parts)
 
         self.defjvp(sum_jvps)
 
@@ -684,7 +666,7 @@ def jvp_rule_of(function: Any, call: Call) -> JvpRule:
 
     def flat_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         passed = [shown_to_rule(t, symbolic_zeros) for t in tangents]
-        trees = [tree_unflatten(call.in_tree, leaves) for leaves in (primals, passed)]
+        trees = [stage2.tree.tree_unflatten(call.in_tree, leaves) for leaves in (primals, passed)]
         pair = rule(*call.nondiff, *trees)
         role = f"{function.decorator}: the rule `{name_of(rule)}`"
         if not isinstance(pair, tuple | list) or len(pair) != 2:
@@ -694,16 +676,18 @@ def jvp_rule_of(function: Any, call: Call) -> JvpRule:
             )
         outs, out_tree = flatten_result(rule, pair[0])
         call.check_out_tree(role, out_tree)
-        paths, tangents_tree = tree_flatten_with_path(pair[1])
+        paths, tangents_tree = stage2.tree.tree_flatten_with_path(pair[1])
         if tangents_tree != out_tree:
             raise TreeMismatchError(
                 f"{role} of `{name_of(call.fun)}` must return result and tangent of one "
-                f"structure: {explain_mismatch(out_tree, tangents_tree)}"
+                f"structure: {stage2.explain_mismatch(out_tree, tangents_tree)}"
             )
         found = [Zero(t.aval) if isinstance(t, SymbolicZero) else t for _, t in paths]
         return outs, [
             check_tangent(
-                f"{role}: the tangent of the result{keystr(path)}", t, tangent_type(typeof(x))
+                f"{role}: the tangent of the result{stage2.tree.keystr(path)}",
+                t,
+                tangent_type(typeof(x)),
             )
             for x, (path, _), t in zip(outs, paths, found, strict=True)
         ]
@@ -836,7 +820,7 @@ class custom_vjp(CustomFunction[P, R]):
                 primals = list(map(CustomVJPPrimal, primals, nonzero))
             role = f"custom_vjp: the forward rule `{name_of(fwd_fun)}`"
             with _naming_what_varies(role, call):
-                pair = fwd_fun(*call.all_args(tree_unflatten(call.in_tree, primals)))
+                pair = fwd_fun(*call.all_args(stage2.tree.tree_unflatten(call.in_tree, primals)))
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise TypeError(
                     f"{role} of `{name_of(call.fun)}` must return a pair of the result and what "
@@ -853,7 +837,9 @@ class custom_vjp(CustomFunction[P, R]):
             role = f"custom_vjp: the backward rule `{name_of(bwd_fun)}`"
             with _naming_what_varies(role, call):
                 result = bwd_fun(
-                    *call.nondiff, places.join(refs, residuals), tree_unflatten(out_tree, shown)
+                    *call.nondiff,
+                    places.join(refs, residuals),
+                    stage2.tree.tree_unflatten(out_tree, shown),
                 )
                 if logs:
                     result = _without_logs(f"{role} of `{name_of(call.fun)}`", result)
@@ -909,11 +895,13 @@ def _check_cotangents(call: Call, bwd: Any, result: Any) -> list[Any]:
         raise TreeMismatchError(
             f"{role} must return a tuple of the structure of the arguments, None where a "
             "cotangent is zero: "
-            + explain_mismatch(call.in_tree, tree_structure(result), name="cotangents")
+            + stage2.explain_mismatch(
+                call.in_tree, stage2.tree.tree_structure(result), name="cotangents"
+            )
         )
-    numbered = tree_unflatten(call.in_tree, range(len(found)))
+    numbered = stage2.tree.tree_unflatten(call.in_tree, range(len(found)))
     in_cts = []
-    for path, i in tree_flatten_with_path(numbered)[0]:
+    for path, i in stage2.tree.tree_flatten_with_path(numbered)[0]:
         ct, aval = found[i], tangent_type(call.in_avals[i])
         if ct is None or isinstance(ct, SymbolicZero) or aval.dtype == float0:
             in_cts.append(Zero(aval))
@@ -922,12 +910,14 @@ def _check_cotangents(call: Call, bwd: Any, result: Any) -> list[Any]:
         if given.shape == aval.shape and given.dtype != float0:
             ct = cast(ct, aval) if given.dtype != aval.dtype else ct
         else:
-            ct = check_tangent(f"{role}: the cotangent of argument{keystr(path)}", ct, aval)
+            ct = check_tangent(
+                f"{role}: the cotangent of argument{stage2.tree.keystr(path)}", ct, aval
+            )
         in_cts.append(ct)
     return in_cts
 
 
-def _fill(tree: PyTreeDef, result: Any, leaves: list[Any]) -> bool:
+def _fill(tree: stage2.tree.PyTreeDef, result: Any, leaves: list[Any]) -> bool:
     """Append the leaves of a result of this structure.
 
     One leaf, or None, can stand for any subtree.
@@ -935,7 +925,7 @@ def _fill(tree: PyTreeDef, result: Any, leaves: list[Any]) -> bool:
     if trees.is_one_leaf(tree):
         leaves.append(result)
         return True
-    parts, found = tree_flatten(result, is_leaf=lambda x: x is not result)
+    parts, found = stage2.tree.tree_flatten(result, is_leaf=lambda x: x is not result)
     if result is None or trees.is_one_leaf(found):
         leaves += [result] * tree.num_leaves
         return True
@@ -950,23 +940,27 @@ def _fill(tree: PyTreeDef, result: Any, leaves: list[Any]) -> bool:
 class _Closure:
     """A staged function: its program, and the pytree of the values that it closes over."""
 
-    def __init__(self, consts: Sequence[Any], jaxpr: Jaxpr, in_tree: PyTreeDef, out_tree: Any):
+    def __init__(
+        self, consts: Sequence[Any], jaxpr: Jaxpr, in_tree: stage2.tree.PyTreeDef, out_tree: Any
+    ):
         self.consts = consts
         self.jaxpr = jaxpr
         self.in_tree = in_tree
         self.out_tree = out_tree
 
     def __call__(self, *args: Any) -> Any:
-        leaves, tree = tree_flatten(args)
+        leaves, tree = stage2.tree.tree_flatten(args)
         if tree != self.in_tree:
             raise TreeMismatchError(
                 "a converted closure takes arguments of the structure of its examples: "
-                + explain_mismatch(self.in_tree, tree, name="args")
+                + stage2.explain_mismatch(self.in_tree, tree, name="args")
             )
-        return tree_unflatten(self.out_tree, eval_jaxpr(self.jaxpr, [], *self.consts, *leaves))
+        return stage2.tree.tree_unflatten(
+            self.out_tree, eval_jaxpr(self.jaxpr, [], *self.consts, *leaves)
+        )
 
 
-register_pytree_node(
+stage2.tree.register_pytree_node(
     _Closure,
     lambda f: (tuple(f.consts), (f.jaxpr, f.in_tree, f.out_tree)),
     lambda aux, consts: _Closure(consts, *aux),
@@ -974,7 +968,7 @@ register_pytree_node(
 
 
 def _stage_closure(caller: str, fun: Callable[..., Any], examples: Sequence[Any]) -> _Closure:
-    leaves, in_tree = tree_flatten(tuple(examples))
+    leaves, in_tree = stage2.tree.tree_flatten(tuple(examples))
     flat = FlatFunction(fun, in_tree)
     avals = [x if isinstance(x, ShapedArray) else typeof(x) for x in leaves]
     closed = stage_body(flat, avals, caller, fun)
@@ -1035,7 +1029,9 @@ def custom_gradient(
 
     def fwd(*args: Any) -> tuple[Any, Any]:
         out, pull_back = value_and_pull_back(*args)
-        return out, _stage_closure("custom_gradient", pull_back, (tree_map(typeof, out),))
+        return out, _stage_closure(
+            "custom_gradient", pull_back, (stage2.tree.tree_map(typeof, out),)
+        )
 
     def bwd(pull_back: _Closure, ct: Any) -> Any:
         in_cts = pull_back(ct)
@@ -1068,7 +1064,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Any, l
     """
     require_function("closure_convert", fun)
     closure = _stage_closure("closure_convert", fun, example_args)
-    hoisted = [isinstance(x, Tracer) and is_inexact(x.dtype) for x in closure.consts]
+    hoisted = [isinstance(x, stage2.Tracer) and is_inexact(x.dtype) for x in closure.consts]
     kept, _ = partition(hoisted, closure.consts)
 
     @evaluated_by_library

@@ -9,46 +9,22 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax.errors import TreeMismatchError
-from minijax.primitives.higher_order import (
-    declare_program,
-    program_effects,
-    program_impl,
-    program_keys,
-    program_lower,
-    program_type,
-    run_program,
-    transpose_program,
-)
+from minijax.primitives import higher_order
 from minijax.primitives.loops import split_by_sizes, stage_body
 from minijax.runtime.array import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.names import wraps
 from minijax.transforms.custom_derivatives import by_position
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage2 import (
-    Primitive,
-    ShapedArray,
-    Zero,
-    bind,
-    current_trace,
-    explain_mismatch,
-    typeof,
-)
+from minijax_stage2 import Primitive, Zero, bind, typeof
 from minijax_stage2.arguments import FlatFunction, require_function
 from minijax_stage2.errors import MappedAxisError, shown
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.trace import EvalTrace
-from minijax_stage2.tree import (
-    PyTreeDef,
-    broadcast_prefix,
-    tree_flatten,
-    tree_leaves,
-    tree_map,
-    tree_unflatten,
-)
 from minijax_stage2.vmap import BatchAxis, BatchDim, BatchTrace, move_batch_dim
 from minijax_stage3 import JaxprEqn, Var
 from minijax_stage3.jaxpr import consts_as_invars
@@ -128,11 +104,11 @@ class custom_vmap(Generic[P, R]):
                 "method def_vmap"
             )
         given = by_position(self.fun, args, kwargs)
-        leaves, in_tree = tree_flatten(tree_to_arrays(given))
+        leaves, in_tree = stage2.tree.tree_flatten(tree_to_arrays(given))
         flat = FlatFunction(self.fun, in_tree)
-        if isinstance(current_trace(), EvalTrace):
+        if isinstance(stage2.current_trace(), EvalTrace):
             outs = flat(*leaves)
-            return tree_to_arrays(tree_unflatten(flat.out_tree, outs))
+            return tree_to_arrays(stage2.tree.tree_unflatten(flat.out_tree, outs))
         closed = stage_body(flat, list(map(typeof, leaves)), "custom_vmap", self.fun)
         rule = partial(
             _custom_vmap_rule,
@@ -150,15 +126,15 @@ class custom_vmap(Generic[P, R]):
             rule=rule,
             primal_call=None,
         )
-        return tree_unflatten(flat.out_tree, outs)
+        return stage2.tree.tree_unflatten(flat.out_tree, outs)
 
 
 def _custom_vmap_rule(
     rule: Callable[..., Any],
     num_consts: int,
-    in_tree: PyTreeDef,
-    out_tree: PyTreeDef,
-    out_avals: Sequence[ShapedArray],
+    in_tree: stage2.tree.PyTreeDef,
+    out_tree: stage2.tree.PyTreeDef,
+    out_avals: Sequence[stage2.ShapedArray],
     axis: BatchAxis,
     batched: Flags,
     values: Values,
@@ -170,24 +146,24 @@ def _custom_vmap_rule(
             f"{role} knows of arguments only, but the function closes over a value of which there "
             "is one for each example. Make the value an argument."
         )
-    args = tree_unflatten(in_tree, values[num_consts:])
-    pair = rule(axis.size, list(tree_unflatten(in_tree, batched[num_consts:])), *args)
+    args = stage2.tree.tree_unflatten(in_tree, values[num_consts:])
+    pair = rule(axis.size, list(stage2.tree.tree_unflatten(in_tree, batched[num_consts:])), *args)
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise ValueError(
             f"{role} must return a pair, the result and which parts of it are batches; "
             f"found {shown(pair)}"
         )
-    outs, tree = tree_flatten(tree_to_arrays(pair[0]))
-    out_batched, batched_tree = tree_flatten(pair[1])
+    outs, tree = stage2.tree.tree_flatten(tree_to_arrays(pair[0]))
+    out_batched, batched_tree = stage2.tree.tree_flatten(pair[1])
     if tree != batched_tree:
         raise TreeMismatchError(
             f"{role} must say in the structure of its result which parts of it are batches: "
-            + explain_mismatch(tree, batched_tree)
+            + stage2.explain_mismatch(tree, batched_tree)
         )
     if tree != out_tree:
         raise TreeMismatchError(
             f"{role} must return a result of the structure of the function's: "
-            + explain_mismatch(out_tree, tree, name="result")
+            + stage2.explain_mismatch(out_tree, tree, name="result")
         )
     for out, is_batch, aval in zip(outs, out_batched, out_avals, strict=True):
         expected = (axis.size, *aval.shape) if is_batch else aval.shape
@@ -293,20 +269,20 @@ def _custom_vmap_partial_eval(unknown_ins: Flags, eqn: JaxprEqn) -> PartialEqns:
     )
 
 
-declare_program(
+higher_order.declare_program(
     custom_vmap_p,
-    evaluate=program_impl,
-    abstract_eval=program_type,
-    lower=program_lower("custom_vmap"),
+    evaluate=higher_order.program_impl,
+    abstract_eval=higher_order.program_type,
+    lower=higher_order.program_lower("custom_vmap"),
     vmap=_custom_vmap_vmap,
     jvp=_custom_vmap_jvp,
-    transpose=transpose_program,
+    transpose=higher_order.transpose_program,
     partial_eval=_custom_vmap_partial_eval,
     dce=None,
     dependence=None,  # the user's rule decides
-    order=program_effects,
-    keys=program_keys,
-    steps=run_program,
+    order=higher_order.program_effects,
+    keys=higher_order.program_keys,
+    steps=higher_order.run_program,
 )
 
 
@@ -364,7 +340,7 @@ def _is_spec(x: Any) -> bool:
 
 def _ints(axes: Any) -> Any:
     """`axes` without specs of other types, which belong to instances of registered classes."""
-    return tree_map(lambda x: x if isinstance(x, int) else None, axes, is_leaf=_is_spec)
+    return stage2.tree.tree_map(lambda x: x if isinstance(x, int) else None, axes, is_leaf=_is_spec)
 
 
 class _Split:
@@ -376,10 +352,10 @@ class _Split:
     """
 
     def __init__(self, tree: Any, axes: Any):
-        self._leaves, self._tree = tree_flatten(tree, _is_vmappable)
+        self._leaves, self._tree = stage2.tree.tree_flatten(tree, _is_vmappable)
         self._are_here = [*map(_is_vmappable, self._leaves)]
         marks = [_Mark() if is_here else 0 for is_here in self._are_here]
-        found = broadcast_prefix(axes, self._tree.unflatten(marks), _is_spec)
+        found = stage2.tree.broadcast_prefix(axes, self._tree.unflatten(marks), _is_spec)
         self.specs = [spec for spec, is_here in zip(found, self._are_here, strict=True) if is_here]
         self.rest = self._tree.unflatten(
             None if is_here else leaf
@@ -393,7 +369,7 @@ class _Split:
 
     def join(self, instances: list[Any], rest: Any) -> Any:
         """The tree with other parts."""
-        first, second = iter(instances), iter(tree_leaves(rest))
+        first, second = iter(instances), iter(stage2.tree.tree_leaves(rest))
         return self._tree.unflatten(
             next(first if is_here else second) for is_here in self._are_here
         )
@@ -425,7 +401,7 @@ def map_vmappables(
 
     @wraps(fun)
     def elements_fun(*args: Any, **kwargs: Any) -> Any:
-        trace: Any = current_trace()
+        trace: Any = stage2.current_trace()
         with set_interpreter(trace.parent):
             elements = [_example(trace, axis_size, x, spec) for x, spec in inputs.found]
         args, kwargs = inputs.join(elements, (args, kwargs))

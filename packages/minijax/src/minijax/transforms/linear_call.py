@@ -4,13 +4,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import minijax_stage2 as stage2
+import minijax_stage3 as stage3
 from minijax.errors import TangentTypeError, TreeMismatchError
 from minijax.primitives.axes import map_first
 from minijax.primitives.higher_order import WithToken, declare_program
 from minijax.primitives.loops import call_text, stage_body
 from minijax.runtime.array import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax_stage2 import Primitive, ShapedArray, Zero, bind, explain_mismatch, reduce_sum, typeof
+from minijax_stage2 import ShapedArray, Zero, bind, typeof
 from minijax_stage2.arguments import require_function
 from minijax_stage2.functions import add
 from minijax_stage2.jvp import jvp_flat
@@ -18,7 +20,7 @@ from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import tree_flatten
 from minijax_stage2.vmap import BatchAxis, BatchDim, BatchTrace, move_batch_dim
-from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr, jit_p
+from minijax_stage3 import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage4.errors import NonlinearError
@@ -33,7 +35,7 @@ Values = Sequence[Any]
 Dims = Sequence[BatchDim]
 Flat = Callable[..., list[Any]]  # a function of arrays that returns a list of them
 
-custom_linear_p = Primitive("custom_linear", higher_order=True)
+custom_linear_p = stage2.Primitive("custom_linear", higher_order=True)
 
 
 def linear_call_flat(
@@ -192,18 +194,20 @@ def pull_back_batch(
         if zero is not None:
             in_cts.append(Zero(axis.batch(zero.aval, dim)))
         elif dim is None:
-            in_cts.append(reduce_sum(next(found), 0))
+            in_cts.append(stage2.reduce_sum(next(found), 0))
         else:
             in_cts.append(move_batch_dim(next(found), axis, 0, dim))
     return in_cts
 
 
 def _linear_call_effects(
-    with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
+    with_token: WithToken, eqn: JaxprEqn, token: Var | stage3.Literal, following: Var
 ) -> list[JaxprEqn]:
     """A call of the function that is known to be linear."""
     params = {"jaxpr": with_token(_known(eqn.params["forward"])), "name": "custom_linear"}
-    return [JaxprEqn(jit_p, [*eqn.invars, token], [*eqn.outvars, following], params, eqn.source)]
+    return [
+        JaxprEqn(stage3.jit_p, [*eqn.invars, token], [*eqn.outvars, following], params, eqn.source)
+    ]
 
 
 declare_program(
@@ -282,7 +286,7 @@ def linear_call(
         if found_tree != tree:
             raise TreeMismatchError(
                 f"linear_call: `{name}` must return the structure of linear_args: "
-                + explain_mismatch(tree, found_tree, name="the result")
+                + stage2.explain_mismatch(tree, found_tree, name="the result")
             )
         for leaf, value in zip(leaves, values, strict=True):
             wanted = tangent_type(typeof(value))

@@ -12,9 +12,9 @@ import numpy as np
 import minijax_stage2 as stage2
 from minijax.errors.arguments import require_flags, require_hashable
 from minijax.primitives.axes import axes_of_examples, axis_of_arrays, named_axis
+from minijax.runtime import refs as references
 from minijax.runtime.array import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.runtime.refs import Ref, require_no_refs, split_refs, values_of, write_all
 from minijax.settings.config import Switch
 from minijax.settings.names import counted, wraps
 from minijax.transforms.custom_vmap import map_vmappables, vmappables
@@ -116,7 +116,9 @@ def vmap(
     @evaluated_by_library
     @wraps(fun, f"`{name_of(fun)}`, mapped over an axis of its arguments.")
     def on_arrays(*args: Any, **kwargs: Any) -> Any:
-        if Switch.used and any(isinstance(leaf, Ref) for leaf in tree_leaves((args, kwargs))):
+        if Switch.used and any(
+            isinstance(leaf, references.Ref) for leaf in tree_leaves((args, kwargs))
+        ):
             axes = broadcast_prefix(in_axes, args, lambda x: x is None)
             axes += [0] * len(tree_leaves(kwargs))
             mapping_of_values = functools.partial(
@@ -144,21 +146,21 @@ def _map_refs(
     kwargs: Any,
 ) -> Any:
     """`vmap` of a function with reference arguments: maps the arrays that they hold."""
-    refs, rest, places = split_refs("vmap", (args, kwargs))
-    args, kwargs = places.join(values_of(refs), rest)
+    refs, rest, places = references.split_refs("vmap", (args, kwargs))
+    args, kwargs = places.join(references.values_of(refs), rest)
 
     def values_fun(*args: Any, **kwargs: Any) -> Any:
         leaves = tree_leaves((args, kwargs))
         marked = [*zip(leaves, places.are_refs, strict=True)]
-        inner = [Ref(leaf) for leaf, is_ref in marked if is_ref]
+        inner = [references.Ref(leaf) for leaf, is_ref in marked if is_ref]
         args, kwargs = places.join(inner, [leaf for leaf, is_ref in marked if not is_ref])
         out = fun(*args, **kwargs)
-        require_no_refs(fun, out)
-        return values_of(inner), out
+        references.require_no_refs(fun, out)
+        return references.values_of(inner), out
 
     axes_of_refs = [axis for axis, is_ref in zip(axes, places.are_refs, strict=True) if is_ref]
     values, out = mapping(values_fun, out_axes=(axes_of_refs, out_axes))(*args, **kwargs)
-    write_all(refs, values)
+    references.write_all(refs, values)
     return out
 
 

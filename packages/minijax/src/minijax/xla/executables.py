@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.settings.names import counted
-from minijax.xla.clients import CUDA, Options, import_module, load_plugin, options_with, platform_of
+from minijax.xla import clients
 from minijax.xla.extensions import register_routines
 from minijax_stage2 import ShapedArray
 from minijax_stage3 import backend
@@ -44,17 +44,17 @@ class Executable(backend.Executable):
 
 def bindings() -> Any:
     """The package of the bindings."""
-    return import_module("jaxlib.mlir")
+    return clients.import_module("jaxlib.mlir")
 
 
 def ir() -> Any:
     """The module of types, attributes, operations and contexts."""
-    return import_module("jaxlib.mlir.ir")
+    return clients.import_module("jaxlib.mlir.ir")
 
 
 def dialect(name: str) -> Any:
     """The module of the operations of a dialect: "func", "stablehlo"."""
-    return import_module(f"jaxlib.mlir.dialects.{name}")
+    return clients.import_module(f"jaxlib.mlir.dialects.{name}")
 
 
 def mlir_context() -> Any:
@@ -70,7 +70,7 @@ def mlir_context() -> Any:
 def dialects() -> Any:
     """MLIR's own dialects, for a context."""
     registry = ir().DialectRegistry()
-    import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
+    clients.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
     return registry
 
 
@@ -145,7 +145,7 @@ def to_dlpack(buffer: Buffer, max_version: tuple[int, int] | None = None) -> Any
 def dlpack_device(buffer: Buffer) -> tuple[int, int]:
     """DLPack's code for the buffer's device: the type, 1 for a CPU, 2 for CUDA, and the number."""
     device = buffer._sharding.device
-    kind = platform_of((device,))
+    kind = clients.platform_of((device,))
     if kind not in _DLPACK_TYPES:
         raise BufferError(f"DLPack has no code for devices of the kind {kind!r}")
     return (_DLPACK_TYPES[kind], 0 if kind == "cpu" else int(device.local_hardware_id))
@@ -214,14 +214,14 @@ class CallingExecutable(Calling):
         self._raised = raised
 
 
-def load(module: Any, text: str, options: Options, **given: Any) -> Any:
+def load(module: Any, text: str, options: clients.Options, **given: Any) -> Any:
     """Compile a module, as text or otherwise; CompileError: XLA rejects it."""
     backend = get_backend()
     try:
         return backend.client.compile_and_load(
             module,
             executable_devices=backend.device_list,
-            compile_options=options_with(options),
+            compile_options=clients.options_with(options),
             **given,
         )
     except RuntimeError as error:
@@ -232,7 +232,7 @@ def compile_calling(
     text: str,
     functions: Sequence[HostFunction],
     out_avals: Sequence[ShapedArray],
-    options: Options = MappingProxyType({}),
+    options: clients.Options = MappingProxyType({}),
 ) -> Executable:
     """`compile` of a program that calls Python functions.
 
@@ -254,7 +254,7 @@ def deserialize_calling(
     data: bytes,
     functions: Sequence[HostFunction],
     out_avals: Sequence[ShapedArray],
-    options: Options,
+    options: clients.Options,
 ) -> Executable:
     """Load a program of `compile_calling` from the result of `serialize`; see `deserialize`.
 
@@ -263,7 +263,7 @@ def deserialize_calling(
     """
     backend, raised = get_backend(), list[BaseException]()
     loaded = load_with_functions(
-        backend.client, data, backend.device_list, options_with(options),
+        backend.client, data, backend.device_list, clients.options_with(options),
         remembering(functions, raised),
     )  # fmt: skip
     return CallingExecutable(loaded, out_avals, raised=raised)
@@ -386,7 +386,7 @@ def memory_analysis(executable: backend.Executable) -> dict[str, int]:
 
 
 def compile(
-    text: str, out_avals: Sequence[ShapedArray], options: Options = MappingProxyType({})
+    text: str, out_avals: Sequence[ShapedArray], options: clients.Options = MappingProxyType({})
 ) -> backend.Executable:
     """Compile a program for the default device, as the stage does, with flags of XLA.
 
@@ -413,7 +413,7 @@ def serialize(executable: backend.Executable, with_functions: bool = False) -> b
 
 
 def deserialize(
-    data: bytes, out_avals: Sequence[ShapedArray], options: Options = MappingProxyType({})
+    data: bytes, out_avals: Sequence[ShapedArray], options: clients.Options = MappingProxyType({})
 ) -> backend.Executable:
     """Load a compiled program from the result of `serialize`.
 
@@ -428,7 +428,9 @@ def deserialize(
         RuntimeError: XLA does not recognize the data.
     """
     backend = get_backend()
-    loaded = backend.client.deserialize_executable(data, backend.device_list, options_with(options))
+    loaded = backend.client.deserialize_executable(
+        data, backend.device_list, clients.options_with(options)
+    )
     return Executable(loaded, out_avals)
 
 
@@ -569,9 +571,9 @@ def compile_for_gpus(
         UnavailableError: the plugin is not installed.
         CompileError: XLA does not accept the text or an option.
     """
-    xla_client = import_module("jaxlib.xla_client")
-    plugin = load_plugin(CUDA)
-    register_routines(text, CUDA)
+    xla_client = clients.import_module("jaxlib.xla_client")
+    plugin = clients.load_plugin(clients.CUDA)
+    register_routines(text, clients.CUDA)
     in_a_machine = max(n for n in range(1, _IN_A_MACHINE + 1) if count % n == 0)
     topology = xla_client.make_c_api_device_topology(
         plugin.api,

@@ -8,16 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax.xla import executables
 from minijax.xla.clients import Options, import_module, options_with
 from minijax.xla.coordination import coordination
-from minijax.xla.executables import (
-    Calling,
-    Executable,
-    HostFunction,
-    load_with_functions,
-    parsed,
-    remembering,
-)
 from minijax_stage2 import ShapedArray
 from minijax_stage3.backend import Buffer, Device, get, get_backend
 from minijax_stage3.errors import CompileError, ExecutionError
@@ -190,7 +183,7 @@ _COLLECTIVE = re.compile(
 )
 
 
-class PartitionedExecutable(Executable):
+class PartitionedExecutable(executables.Executable):
     """A compiled program that runs on several devices at once."""
 
     def __init__(self, loaded: Any) -> None:  # `set_results` sets the result handlers
@@ -229,7 +222,7 @@ class PartitionedExecutable(Executable):
                 self.handlers.append(make(aval, where, committed))
 
 
-class CallingPartitionedExecutable(Calling, PartitionedExecutable):
+class CallingPartitionedExecutable(executables.Calling, PartitionedExecutable):
     """A partitioned program that calls Python functions."""
 
     def __init__(self, loaded: Any, raised: list[BaseException]) -> None:
@@ -260,7 +253,7 @@ def compile_partitioned(
     text: str,
     devices: tuple[Device, ...],
     options: Options,
-    functions: Sequence[HostFunction] = (),
+    functions: Sequence[executables.HostFunction] = (),
 ) -> PartitionedExecutable:
     """Compile a program for several devices, with XLA's partitioner.
 
@@ -275,10 +268,10 @@ def compile_partitioned(
         CompileError: XLA does not accept the text or an option.
     """
     raised: list[BaseException] = []
-    given = {"host_callbacks": remembering(functions, raised)} if functions else {}
+    given = {"host_callbacks": executables.remembering(functions, raised)} if functions else {}
     try:
         loaded = devices[0].client.compile_and_load(
-            parsed(text) if functions else text,
+            executables.parsed(text) if functions else text,
             executable_devices=_device_list(devices),
             compile_options=_partitioning(devices, options),
             **given,
@@ -294,7 +287,7 @@ def deserialize_partitioned(
     data: bytes,
     devices: tuple[Device, ...],
     options: Options,
-    functions: Sequence[HostFunction] = (),
+    functions: Sequence[executables.HostFunction] = (),
 ) -> PartitionedExecutable:
     """Load a program of `compile_partitioned` from the result of `serialize`; see `deserialize`.
 
@@ -309,8 +302,8 @@ def deserialize_partitioned(
     client, where = devices[0].client, _device_list(devices)
     if functions:
         raised: list[BaseException] = []
-        called, given = remembering(functions, raised), _partitioning(devices, options)
-        loaded = load_with_functions(client, data, where, given, called)
+        called, given = executables.remembering(functions, raised), _partitioning(devices, options)
+        loaded = executables.load_with_functions(client, data, where, given, called)
         return CallingPartitionedExecutable(loaded, raised)
     loaded = client.deserialize_executable(data, where, _partitioning(devices, options))
     return PartitionedExecutable(loaded)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
+from minijax.experimental.sparse import bcoo_shapes
 from minijax.experimental.sparse.base import (
     BCOO,
     JAXSparse,
@@ -20,16 +21,6 @@ from minijax.experimental.sparse.bcoo_products import (
     bcoo_reduce_sum,
     matmul,
     multiply,
-)
-from minijax.experimental.sparse.bcoo_shapes import (
-    bcoo_eliminate_zeros,
-    bcoo_eye,
-    bcoo_reshape,
-    bcoo_sort_indices,
-    bcoo_sum_duplicates,
-    bcoo_transpose,
-    bcoo_update_layout,
-    get_item,
 )
 from minijax.runtime.array import Array
 
@@ -52,23 +43,27 @@ def _update_layout(
     on_inefficient: str | None = "error",
 ) -> BCOO:  # fmt: skip
     """The same array with other numbers of batch and dense axes; see `bcoo_update_layout`."""
-    return bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
+    return bcoo_shapes.bcoo_update_layout(
+        self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient
+    )
 
 
 def _sum_duplicates(self: BCOO, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
     """Sum elements with equal coordinates and remove zeros; see `bcoo_sum_duplicates`."""
-    return (bcoo_eliminate_zeros if remove_zeros else bcoo_sum_duplicates)(self, nse=nse)
+    return (bcoo_shapes.bcoo_eliminate_zeros if remove_zeros else bcoo_shapes.bcoo_sum_duplicates)(
+        self, nse=nse
+    )
 
 
 def _sort_indices(self: BCOO) -> BCOO:
     """The elements in lexicographic order of their coordinates."""
-    return bcoo_sort_indices(self)
+    return bcoo_shapes.bcoo_sort_indices(self)
 
 
 def _transpose(self: BCOO, axes: Sequence[int] | None = None) -> BCOO:
     """The array with its axes permuted, or reversed."""
     order = tuple(range(self.ndim))[::-1] if axes is None else tuple(axes)
-    return bcoo_transpose(self, permutation=order)
+    return bcoo_shapes.bcoo_transpose(self, permutation=order)
 
 
 def _reshape(self: BCOO, *args: Any, **kwargs: Any) -> BCOO:
@@ -78,7 +73,7 @@ def _reshape(self: BCOO, *args: Any, **kwargs: Any) -> BCOO:
     if -1 in sizes:
         rest = -math.prod(sizes)
         sizes = tuple(self.size // rest if n == -1 else n for n in sizes)
-    return bcoo_reshape(self, new_sizes=sizes, **kwargs)
+    return bcoo_shapes.bcoo_reshape(self, new_sizes=sizes, **kwargs)
 
 
 def _astype(self: BCOO, *args: Any, **kwargs: Any) -> BCOO:
@@ -115,7 +110,7 @@ def _truediv(self: BCOO, other: Any) -> Any:
 def _pow(self: BCOO, other: Any) -> BCOO:
     if not isinstance(other, int) or other < 1:
         self._lacks("power that is not a positive int")
-    return _powers(bcoo_sum_duplicates(self, self.nse), other)
+    return _powers(bcoo_shapes.bcoo_sum_duplicates(self, self.nse), other)
 
 
 def _powers(mat: BCOO, exponent: int) -> BCOO:
@@ -123,7 +118,7 @@ def _powers(mat: BCOO, exponent: int) -> BCOO:
 
 
 def _abs(self: BCOO) -> BCOO:
-    mat = self if self.unique_indices else bcoo_sum_duplicates(self, self.nse)
+    mat = self if self.unique_indices else bcoo_shapes.bcoo_sum_duplicates(self, self.nse)
     return mat._with_data(jnp.abs(mat.data))
 
 
@@ -144,7 +139,7 @@ def _rsub(self: BCOO, other: Any) -> Any:
 
 
 def _getitem(self: BCOO, item: Any) -> BCOO:
-    return get_item(self, item)
+    return bcoo_shapes.get_item(self, item)
 
 
 def _iter(self: BCOO) -> Iterator[BCOO]:
@@ -175,7 +170,7 @@ _METHODS = {
     "__getitem__": _getitem,
     "__iter__": _iter,
     "fromdense": classmethod(_fromdense),
-    "_eye": staticmethod(bcoo_eye),
+    "_eye": staticmethod(bcoo_shapes.bcoo_eye),
 }
 for _name, _method in _METHODS.items():
     setattr(BCOO, _name, _method)

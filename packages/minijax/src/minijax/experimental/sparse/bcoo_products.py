@@ -8,17 +8,7 @@ from typing import Any
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.experimental.sparse.base import (
-    BCOO,
-    JAXSparse,
-    SparseInfo,
-    coordinates,
-    full_batches,
-    is_inside,
-    masked,
-    nfold_vmap,
-    sparse_primitive,
-)
+from minijax.experimental.sparse import base
 from minijax.experimental.sparse.bcoo_shapes import (
     bcoo_broadcast_in_dim,
     bcoo_update_layout,
@@ -36,7 +26,7 @@ from minijax_stage2.primitives import DotDimensionNumbers
 # Sums and products of sparse arrays.
 
 
-def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
+def bcoo_reduce_sum(mat: base.BCOO, *, axes: Sequence[int]) -> base.BCOO:
     """The sum along axes, sparse. Elements whose coordinates become equal are not added up.
 
     Raises:
@@ -46,9 +36,9 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     if any(not 0 <= axis < mat.ndim for axis in gone):
         raise ValueError(f"bcoo_reduce_sum: {mat} has no axes {tuple(axes)}")
     b, s = mat.n_batch, mat.n_sparse
-    data, indices = full_batches(mat)
+    data, indices = base.full_batches(mat)
     if any(b <= axis < b + s for axis in gone):
-        data = masked(is_inside(indices, mat.sparse_shape), data)
+        data = base.masked(base.is_inside(indices, mat.sparse_shape), data)
     data = jnp.sum(data, tuple(axis - s + 1 for axis in gone if axis >= b + s), dtype=data.dtype)
     indices = indices[..., [axis - b for axis in range(b, b + s) if axis not in gone]]
     batch = [axis for axis in gone if axis < b]
@@ -62,13 +52,13 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
         data = data.reshape(*lead, count, *data.shape[b + 1 :])
         indices = indices.reshape(*lead, count, indices.shape[-1])
     shape = tuple(n for axis, n in enumerate(mat.shape) if axis not in gone)
-    return BCOO((data, indices), shape=shape)
+    return base.BCOO((data, indices), shape=shape)
 
 
 # Elementwise products.
 
 
-def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
+def bcoo_multiply_dense(sp_mat: base.BCOO, v: ArrayLike) -> Array:
     """The elements of the product of a sparse and a dense array, which broadcasts to its shape.
 
     Raises:
@@ -77,7 +67,7 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
     return _times(sp_mat, v, jnp.multiply)
 
 
-def _times(mat: BCOO, v: Any, function: Callable[[Any, Any], Any]) -> Any:
+def _times(mat: base.BCOO, v: Any, function: Callable[[Any, Any], Any]) -> Any:
     array = jnp.asarray(v)
     if not array.ndim:
         return function(mat.data, v)
@@ -86,13 +76,13 @@ def _times(mat: BCOO, v: Any, function: Callable[[Any, Any], Any]) -> Any:
     def multiply_example(data: Any, indices: Any, array: Any) -> Any:
         if not mat.n_sparse:
             return function(data, array[None])
-        one_where_outside = array.at[coordinates(indices)].get(mode="fill", fill_value=1)
+        one_where_outside = array.at[base.coordinates(indices)].get(mode="fill", fill_value=1)
         return function(data, one_where_outside)
 
-    return nfold_vmap(multiply_example, mat.n_batch)(*full_batches(mat), array)
+    return base.nfold_vmap(multiply_example, mat.n_batch)(*base.full_batches(mat), array)
 
 
-def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
+def bcoo_multiply_sparse(lhs: base.BCOO, rhs: base.BCOO) -> base.BCOO:
     """The product of two sparse arrays of one shape, with an element for each pair of elements.
 
     Raises:
@@ -106,34 +96,36 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
 
     def multiply_pair(data: Any, indices: Any, other: Any, other_indices: Any) -> tuple[Any, Any]:
         match = jnp.all(indices[:, None] == other_indices[None], -1)
-        match = match & is_inside(indices, sizes)[:, None]
-        product = masked(match, data[:, None] * other[None])
+        match = match & base.is_inside(indices, sizes)[:, None]
+        product = base.masked(match, data[:, None] * other[None])
         places = jnp.where(match[..., None], indices[:, None], jnp.asarray(sizes, indices.dtype))
         count = match.size
         return product.reshape(count, *data.shape[1:]), places.reshape(count, len(sizes))
 
-    pair = nfold_vmap(multiply_pair, n_batch)(*full_batches(lhs), *full_batches(rhs))
-    return BCOO(pair, shape=lhs.shape)
+    pair = base.nfold_vmap(multiply_pair, n_batch)(*base.full_batches(lhs), *base.full_batches(rhs))
+    return base.BCOO(pair, shape=lhs.shape)
 
 
-def multiply(mat: BCOO, other: Any, function: Callable[[Any, Any], Any] = jnp.multiply) -> BCOO:
+def multiply(
+    mat: base.BCOO, other: Any, function: Callable[[Any, Any], Any] = jnp.multiply
+) -> base.BCOO:
     """`mat * other`, or another function that is linear in `mat`."""
-    if isinstance(other, BCOO):
+    if isinstance(other, base.BCOO):
         return bcoo_multiply_sparse(*_broadcast_operands(mat, other))
     shape = jnp.shape(other)
     if jnp.broadcast_shapes(shape, mat.shape) != mat.shape:
         every = jnp.broadcast_shapes(shape, mat.shape)
         axes = tuple(range(len(every) - mat.ndim, len(every)))
         mat = bcoo_broadcast_in_dim(mat, shape=every, broadcast_dimensions=axes)
-    return BCOO(
-        (_times(mat, other, function), full_batches(mat)[1] if shape else mat.indices),
+    return base.BCOO(
+        (_times(mat, other, function), base.full_batches(mat)[1] if shape else mat.indices),
         shape=mat.shape,
         indices_sorted=mat.indices_sorted,
         unique_indices=mat.unique_indices,
     )
 
 
-def _broadcast_operands(lhs: BCOO, rhs: BCOO) -> list[BCOO]:
+def _broadcast_operands(lhs: base.BCOO, rhs: base.BCOO) -> list[base.BCOO]:
     shape = jnp.broadcast_shapes(lhs.shape, rhs.shape)
     return [
         mat
@@ -145,20 +137,20 @@ def _broadcast_operands(lhs: BCOO, rhs: BCOO) -> list[BCOO]:
     ]
 
 
-def add(mat: BCOO, other: Any) -> Any:
+def add(mat: base.BCOO, other: Any) -> Any:
     """`mat + other`: sparse if `other` is, and dense if `other` is a dense array of the shape.
 
     Raises:
         NotImplementedError: `other` is a smaller array, which would make the result dense.
     """
-    if isinstance(other, BCOO):
+    if isinstance(other, base.BCOO):
         lhs, rhs = _broadcast_operands(mat, other)
         n_batch, n_dense = min(lhs.n_batch, rhs.n_batch), min(lhs.n_dense, rhs.n_dense)
         lhs, rhs = (bcoo_update_layout(x, n_batch=n_batch, n_dense=n_dense) for x in (lhs, rhs))
-        pairs = zip(full_batches(lhs), full_batches(rhs), strict=True)
+        pairs = zip(base.full_batches(lhs), base.full_batches(rhs), strict=True)
         data, indices = (jnp.concatenate(pair, n_batch) for pair in pairs)
-        return BCOO((data, indices), shape=lhs.shape)
-    if isinstance(other, JAXSparse):
+        return base.BCOO((data, indices), shape=lhs.shape)
+    if isinstance(other, base.JAXSparse):
         return NotImplemented
     shape = jnp.shape(other)
     if jnp.broadcast_shapes(shape, mat.shape) != shape:
@@ -175,7 +167,7 @@ def add(mat: BCOO, other: Any) -> Any:
 def matmul(lhs: Any, rhs: Any) -> Any:
     """`lhs @ rhs`; at least one operand is sparse."""
     for x in (lhs, rhs):
-        if isinstance(x, JAXSparse) and not isinstance(x, BCOO):
+        if isinstance(x, base.JAXSparse) and not isinstance(x, base.BCOO):
             return NotImplemented
     m, n = len(lhs.shape), len(rhs.shape)
     if not m or not n:
@@ -193,7 +185,7 @@ def matmul(lhs: Any, rhs: Any) -> Any:
 
 def _with_lead(x: Any, lead: tuple[int, ...]) -> Any:
     shape = (*lead, *x.shape[-2:])
-    if not isinstance(x, BCOO):
+    if not isinstance(x, base.BCOO):
         return jnp.broadcast_to(x, shape)
     axes = range(len(shape) - x.ndim, len(shape))
     return bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=axes)
@@ -211,8 +203,8 @@ def _check_product(caller: str, lhs: Any, rhs: Any, dimension_numbers: Any) -> N
 
 
 def bcoo_dot_general(
-    lhs: BCOO | ArrayLike,
-    rhs: BCOO | ArrayLike,
+    lhs: base.BCOO | ArrayLike,
+    rhs: base.BCOO | ArrayLike,
     *,
     dimension_numbers: DotDimensionNumbers,
     precision: None = None,
@@ -242,8 +234,8 @@ def bcoo_dot_general(
     """
     if out_sharding is not None:
         raise NotImplementedError("bcoo_dot_general: out_sharding must be None")
-    sparse = [isinstance(x, BCOO) for x in (lhs, rhs)]
-    operands: Any = [x if isinstance(x, BCOO) else jnp.asarray(x) for x in (lhs, rhs)]
+    sparse = [isinstance(x, base.BCOO) for x in (lhs, rhs)]
+    operands: Any = [x if isinstance(x, base.BCOO) else jnp.asarray(x) for x in (lhs, rhs)]
     left, right = operands
     _check_product("bcoo_dot_general", left, right, dimension_numbers)
     numbers = plain_numbers(dimension_numbers)
@@ -255,7 +247,7 @@ def bcoo_dot_general(
             lhs_spinfo=left._info, rhs_spinfo=right._info, dimension_numbers=numbers,
             preferred_element_type=dtype,
         )  # fmt: skip
-        return BCOO(pair, shape=_shape_of_product(left.shape, right.shape, numbers))
+        return base.BCOO(pair, shape=_shape_of_product(left.shape, right.shape, numbers))
     if sparse[0]:
         return _bind_product(left, right, numbers, dtype)
     if sparse[1]:
@@ -281,7 +273,7 @@ def _shape_of_product(lhs: Any, rhs: Any, dimension_numbers: Any) -> tuple[int, 
     )
 
 
-def _bind_product(lhs: BCOO, rhs: Any, numbers: Any, dtype: Any) -> Any:
+def _bind_product(lhs: base.BCOO, rhs: Any, numbers: Any, dtype: Any) -> Any:
     return bcoo_dot_general_p.bind(
         lhs.data, lhs.indices, rhs,
         dimension_numbers=numbers, preferred_element_type=dtype, lhs_spinfo=lhs._info,
@@ -290,41 +282,44 @@ def _bind_product(lhs: BCOO, rhs: Any, numbers: Any, dtype: Any) -> Any:
 
 def _coo_dot_general(
     lhs_data: Any, lhs_indices: Any, rhs: Any, *, dimension_numbers: Any,
-    preferred_element_type: Any, lhs_spinfo: SparseInfo,
+    preferred_element_type: Any, lhs_spinfo: base.SparseInfo,
 ) -> Any:  # fmt: skip
-    lhs = BCOO((lhs_data, lhs_indices), shape=lhs_spinfo.shape)
+    lhs = base.BCOO((lhs_data, lhs_indices), shape=lhs_spinfo.shape)
     out = _sparse_by_dense(lhs, rhs, dimension_numbers)
     return out if preferred_element_type is None else out.astype(preferred_element_type)
 
 
-bcoo_dot_general_p = sparse_primitive("bcoo_dot_general", _coo_dot_general, [True, False, True])
+bcoo_dot_general_p = base.sparse_primitive(
+    "bcoo_dot_general", _coo_dot_general, [True, False, True]
+)
 
 
 def _spdot_general(
-    lhs_data: Any, lhs_indices: Any, rhs_data: Any, rhs_indices: Any, *, lhs_spinfo: SparseInfo,
-    rhs_spinfo: SparseInfo, dimension_numbers: Any, preferred_element_type: Any,
+    lhs_data: Any, lhs_indices: Any, rhs_data: Any, rhs_indices: Any, *,
+    lhs_spinfo: base.SparseInfo, rhs_spinfo: base.SparseInfo,
+    dimension_numbers: Any, preferred_element_type: Any,
 ) -> tuple[Any, Any]:  # fmt: skip
-    lhs = BCOO((lhs_data, lhs_indices), shape=lhs_spinfo.shape)
-    rhs = BCOO((rhs_data, rhs_indices), shape=rhs_spinfo.shape)
+    lhs = base.BCOO((lhs_data, lhs_indices), shape=lhs_spinfo.shape)
+    rhs = base.BCOO((rhs_data, rhs_indices), shape=rhs_spinfo.shape)
     data, indices = _sparse_by_sparse(lhs, rhs, dimension_numbers)
     dtype = preferred_element_type
     return data if dtype is None else data.astype(dtype), indices
 
 
-bcoo_spdot_general_p = sparse_primitive("bcoo_spdot_general", _spdot_general, several=True)
+bcoo_spdot_general_p = base.sparse_primitive("bcoo_spdot_general", _spdot_general, several=True)
 
 
-def _plain(mat: BCOO) -> BCOO:
+def _plain(mat: base.BCOO) -> base.BCOO:
     """`mat`, with sparse axes only."""
     return bcoo_update_layout(mat, n_batch=0, n_dense=0)
 
 
-def _sparse_by_dense(lhs: BCOO, rhs: Any, dimension_numbers: Any) -> Any:
+def _sparse_by_dense(lhs: base.BCOO, rhs: Any, dimension_numbers: Any) -> Any:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     n = lhs.n_batch
     if n and tuple(lhs_batch) == tuple(range(n)) and not lhs.n_dense:
         # Batch entries are independent.
-        data, indices = full_batches(lhs)
+        data, indices = base.full_batches(lhs)
         rhs = jnp.moveaxis(rhs, tuple(rhs_batch), tuple(range(n)))
         others = [axis for axis in range(rhs.ndim) if axis not in rhs_batch]
         contract = (
@@ -333,10 +328,10 @@ def _sparse_by_dense(lhs: BCOO, rhs: Any, dimension_numbers: Any) -> Any:
         )
 
         def dense_product(data: Any, indices: Any, rhs: Any) -> Any:
-            mat = BCOO((data, indices), shape=lhs.shape[n:])
+            mat = base.BCOO((data, indices), shape=lhs.shape[n:])
             return _sparse_by_dense(mat, rhs, (contract, ((), ())))
 
-        return nfold_vmap(dense_product, n)(data, indices, rhs)
+        return base.nfold_vmap(dense_product, n)(data, indices, rhs)
     lhs = _plain(lhs)
     free = [a for a in range(lhs.ndim) if a not in lhs_contract and a not in lhs_batch]
     other = [a for a in range(rhs.ndim) if a not in rhs_contract and a not in rhs_batch]
@@ -348,8 +343,8 @@ def _sparse_by_dense(lhs: BCOO, rhs: Any, dimension_numbers: Any) -> Any:
         if columns
         else jnp.broadcast_to(rhs, (lhs.nse, *rhs.shape))
     )
-    inside = is_inside(lhs.indices, lhs.shape) if lhs.ndim else jnp.ones(lhs.nse, bool)
-    data = masked(inside, lhs.data).astype(dtype)
+    inside = base.is_inside(lhs.indices, lhs.shape) if lhs.ndim else jnp.ones(lhs.nse, bool)
+    data = base.masked(inside, lhs.data).astype(dtype)
     kept = (*lhs_batch, *free)
     if not kept:
         return jnp.tensordot(data, rows.astype(dtype), 1)
@@ -359,7 +354,7 @@ def _sparse_by_dense(lhs: BCOO, rhs: Any, dimension_numbers: Any) -> Any:
     return out.at[tuple(lhs.indices[:, axis] for axis in kept)].add(terms, mode="drop")
 
 
-def _sparse_by_sparse(lhs: BCOO, rhs: BCOO, dimension_numbers: Any) -> tuple[Any, Any]:
+def _sparse_by_sparse(lhs: base.BCOO, rhs: base.BCOO, dimension_numbers: Any) -> tuple[Any, Any]:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     n_batch = min(lhs.n_batch, rhs.n_batch)
     is_batched = tuple(lhs_batch) == tuple(rhs_batch) == tuple(range(n_batch)) and n_batch
@@ -381,9 +376,9 @@ def _sparse_by_sparse(lhs: BCOO, rhs: BCOO, dimension_numbers: Any) -> tuple[Any
     ) -> tuple[Any, Any]:
         ours = columns(indices, (*batch, *lhs_contract))
         same = jnp.all(ours[:, None] == columns(other_indices, (*theirs, *rhs_contract))[None], -1)
-        same = same & is_inside(indices, lhs.sparse_shape)[:, None]
-        same = same & is_inside(other_indices, rhs.sparse_shape)[None]
-        product = masked(same, data[:, None] * other_data[None]).reshape(-1)
+        same = same & base.is_inside(indices, lhs.sparse_shape)[:, None]
+        same = same & base.is_inside(other_indices, rhs.sparse_shape)[None]
+        product = base.masked(same, data[:, None] * other_data[None]).reshape(-1)
         count = (len(data), len(other_data))
         left, right = columns(indices, (*batch, *free)), columns(other_indices, other)
         places = jnp.concatenate(
@@ -396,21 +391,23 @@ def _sparse_by_sparse(lhs: BCOO, rhs: BCOO, dimension_numbers: Any) -> tuple[Any
         places = jnp.where(same[..., None], places, jnp.asarray(sizes, indices.dtype))
         return product, places.reshape(math.prod(count), len(sizes))
 
-    data, indices = nfold_vmap(sparse_product, n)(*full_batches(lhs), *full_batches(rhs))
+    data, indices = base.nfold_vmap(sparse_product, n)(
+        *base.full_batches(lhs), *base.full_batches(rhs)
+    )
     nse = min(indices.shape[-2], math.prod(sizes))
-    return sum_duplicates(data, indices, spinfo=SparseInfo((*lhs.shape[:n], *sizes)), nse=nse)
+    return sum_duplicates(data, indices, spinfo=base.SparseInfo((*lhs.shape[:n], *sizes)), nse=nse)
 
 
 def _dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Any:
     product = lax.dot_general(A, B, dimension_numbers)
 
     def sample_product(product: Any, indices: Any) -> Any:
-        return product.at[coordinates(indices)].get(mode="fill", fill_value=0)
+        return product.at[base.coordinates(indices)].get(mode="fill", fill_value=0)
 
-    return nfold_vmap(sample_product, indices.ndim - 2)(product, indices)
+    return base.nfold_vmap(sample_product, indices.ndim - 2)(product, indices)
 
 
-bcoo_dot_general_sampled_p = sparse_primitive(
+bcoo_dot_general_sampled_p = base.sparse_primitive(
     "bcoo_dot_general_sampled", _dot_general_sampled, [True, True, False]
 )
 
@@ -436,8 +433,8 @@ def bcoo_dot_general_sampled(
 
 
 def bcoo_conv_general_dilated(
-    lhs: BCOO | ArrayLike,
-    rhs: BCOO | ArrayLike,
+    lhs: base.BCOO | ArrayLike,
+    rhs: base.BCOO | ArrayLike,
     *,
     window_strides: Sequence[int],
     padding: Padding,
@@ -449,7 +446,7 @@ def bcoo_conv_general_dilated(
     precision: Any = None,
     preferred_element_type: Any = None,
     out_sharding: None = None,
-) -> BCOO:
+) -> base.BCOO:
     """`lax.conv_general_dilated` of sparse arrays, along one axis, of one example and feature.
 
     Arguments:
@@ -476,7 +473,7 @@ def bcoo_conv_general_dilated(
     Array([[[10.,  1., 20.,  2.]]], dtype=float32)
     """
     caller = "bcoo_conv_general_dilated"
-    operands = [x if isinstance(x, BCOO) else jnp.asarray(x) for x in (lhs, rhs)]
+    operands = [x if isinstance(x, base.BCOO) else jnp.asarray(x) for x in (lhs, rhs)]
     left, right = operands[0].shape, operands[1].shape
     if any(len(shape) != 3 or shape[:2] != (1, 1) for shape in (left, right)):
         raise NotImplementedError(
@@ -509,15 +506,15 @@ def bcoo_conv_general_dilated(
     place = (at[:, None] + low - offset[None]).reshape(-1)
     inside = (place >= 0) & (place < size)
     place = jnp.where(inside, place, size)
-    return BCOO(
-        (masked(inside, product)[None, None], place[None, None, :, None]), shape=(1, 1, size)
+    return base.BCOO(
+        (base.masked(inside, product)[None, None], place[None, None, :, None]), shape=(1, 1, size)
     )
 
 
 def _elements(mat: Any) -> tuple[Any, Any]:
     """The elements along the last axis, and their positions."""
-    if not isinstance(mat, BCOO):
+    if not isinstance(mat, base.BCOO):
         return mat[0, 0], jnp.arange(mat.shape[2])
     mat = bcoo_update_layout(mat, n_batch=0, n_dense=0)
-    inside = is_inside(mat.indices, mat.sparse_shape)
-    return masked(inside, mat.data), mat.indices[:, 2]
+    inside = base.is_inside(mat.indices, mat.sparse_shape)
+    return base.masked(inside, mat.data), mat.indices[:, 2]

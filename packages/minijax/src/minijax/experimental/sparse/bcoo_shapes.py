@@ -10,18 +10,7 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.experimental.sparse.base import (
-    BCOO,
-    SparseEfficiencyError,
-    SparseEfficiencyWarning,
-    SparseInfo,
-    concrete,
-    full_batches,
-    is_inside,
-    masked,
-    nfold_vmap,
-    sparse_primitive,
-)
+from minijax.experimental.sparse import base
 from minijax.lax.gathering import GatherDimensionNumbers, GatherScatterMode
 from minijax.runtime.array import ArrayLike
 from minijax.transforms.vmap import vmap
@@ -29,8 +18,8 @@ from minijax.transforms.vmap import vmap
 # Changes of storage, which keep the array's value.
 
 
-def _sort_indices(data: Any, indices: Any, *, spinfo: SparseInfo) -> Any:
-    mat = BCOO((data, indices), shape=spinfo.shape)
+def _sort_indices(data: Any, indices: Any, *, spinfo: base.SparseInfo) -> Any:
+    mat = base.BCOO((data, indices), shape=spinfo.shape)
 
     def sort_example(data: Any, indices: Any) -> tuple[Any, Any]:
         if not indices.shape[1]:
@@ -38,19 +27,19 @@ def _sort_indices(data: Any, indices: Any, *, spinfo: SparseInfo) -> Any:
         order = jnp.lexsort(indices.T[::-1])
         return data[order], indices[order]
 
-    return nfold_vmap(sort_example, mat.n_batch)(*full_batches(mat))
+    return base.nfold_vmap(sort_example, mat.n_batch)(*base.full_batches(mat))
 
 
-bcoo_sort_indices_p = sparse_primitive("bcoo_sort_indices", _sort_indices, several=True)
+bcoo_sort_indices_p = base.sparse_primitive("bcoo_sort_indices", _sort_indices, several=True)
 
 
-def bcoo_sort_indices(mat: BCOO) -> BCOO:
+def bcoo_sort_indices(mat: base.BCOO) -> base.BCOO:
     """The elements in lexicographic order of their coordinates."""
     pair = bcoo_sort_indices_p.bind(mat.data, mat.indices, spinfo=mat._info)
-    return BCOO(pair, shape=mat.shape, indices_sorted=True, unique_indices=mat.unique_indices)
+    return base.BCOO(pair, shape=mat.shape, indices_sorted=True, unique_indices=mat.unique_indices)
 
 
-def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
+def bcoo_sum_duplicates(mat: base.BCOO, nse: int | None = None) -> base.BCOO:
     """Sum elements with equal coordinates, and sort them.
 
     Arguments:
@@ -69,17 +58,17 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
         pair = sum_duplicates(mat.data, mat.indices, spinfo=mat._info, nse=None)
     else:
         pair = bcoo_sum_duplicates_p.bind(mat.data, mat.indices, spinfo=mat._info, nse=int(nse))
-    return BCOO(pair, shape=mat.shape, indices_sorted=True, unique_indices=True)
+    return base.BCOO(pair, shape=mat.shape, indices_sorted=True, unique_indices=True)
 
 
-def sum_duplicates(data: Any, indices: Any, *, spinfo: SparseInfo, nse: int | None) -> Any:
+def sum_duplicates(data: Any, indices: Any, *, spinfo: base.SparseInfo, nse: int | None) -> Any:
     """The function of `bcoo_sum_duplicates_p`, also used by other primitives."""
-    mat = BCOO(_sort_indices(data, indices, spinfo=spinfo), shape=spinfo.shape)
+    mat = base.BCOO(_sort_indices(data, indices, spinfo=spinfo), shape=spinfo.shape)
     sizes = mat.sparse_shape
 
     def number(indices: Any) -> tuple[Any, Any]:
         """The index of each element's coordinates among the distinct ones; and their number."""
-        inside = is_inside(indices, sizes)
+        inside = base.is_inside(indices, sizes)
         if not indices.shape[0]:
             return jnp.zeros(0, np.int32), jnp.zeros((), np.int32)
         if not sizes:
@@ -89,9 +78,9 @@ def sum_duplicates(data: Any, indices: Any, *, spinfo: SparseInfo, nse: int | No
         numbers = jnp.cumsum(is_new) - 1
         return jnp.where(inside, numbers, indices.shape[0]), jnp.sum(is_new)
 
-    numbers, counts = nfold_vmap(number, mat.n_batch)(mat.indices)
+    numbers, counts = base.nfold_vmap(number, mat.n_batch)(mat.indices)
     if nse is None:
-        nse = concrete("bcoo_sum_duplicates", jnp.max(counts, initial=0))
+        nse = base.concrete("bcoo_sum_duplicates", jnp.max(counts, initial=0))
 
     def sum_example(data: Any, indices: Any, numbers: Any) -> tuple[Any, Any]:
         numbers = jnp.where(numbers < nse, numbers, nse)
@@ -102,13 +91,13 @@ def sum_duplicates(data: Any, indices: Any, *, spinfo: SparseInfo, nse: int | No
             outside.at[numbers].set(indices, mode="drop"),
         )
 
-    return nfold_vmap(sum_example, mat.n_batch)(mat.data, mat.indices, numbers)
+    return base.nfold_vmap(sum_example, mat.n_batch)(mat.data, mat.indices, numbers)
 
 
-bcoo_sum_duplicates_p = sparse_primitive("bcoo_sum_duplicates", sum_duplicates, several=True)
+bcoo_sum_duplicates_p = base.sparse_primitive("bcoo_sum_duplicates", sum_duplicates, several=True)
 
 
-def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
+def bcoo_eliminate_zeros(mat: base.BCOO, nse: int | None = None) -> base.BCOO:
     """Remove zero elements, and sum elements with equal coordinates.
 
     Arguments:
@@ -119,21 +108,21 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
     Raises:
         ValueError: `nse` is not given within a transformation.
     """
-    data, indices = full_batches(mat)
+    data, indices = base.full_batches(mat)
     axes = tuple(range(mat.n_batch + 1, data.ndim))
     is_zero = jnp.all(data == 0, axes) if axes else data == 0
     outside = jnp.asarray(mat.sparse_shape, indices.dtype)
     indices = jnp.where(is_zero[..., None], outside, indices)
-    return bcoo_sum_duplicates(BCOO((data, indices), shape=mat.shape), nse)
+    return bcoo_sum_duplicates(base.BCOO((data, indices), shape=mat.shape), nse)
 
 
 def bcoo_update_layout(
-    mat: BCOO,
+    mat: base.BCOO,
     *,
     n_batch: int | None = None,
     n_dense: int | None = None,
     on_inefficient: str | None = "error",
-) -> BCOO:
+) -> base.BCOO:
     """The same array with other numbers of batch and dense axes.
 
     Arguments:
@@ -166,8 +155,8 @@ def bcoo_update_layout(
             f"{new_dense}; on_inefficient=None allows it"
         )
         if on_inefficient == "error":
-            raise SparseEfficiencyError(message)
-        warnings.warn(message, SparseEfficiencyWarning, stacklevel=2)
+            raise base.SparseEfficiencyError(message)
+        warnings.warn(message, base.SparseEfficiencyWarning, stacklevel=2)
     while mat.n_batch > new_batch:
         mat = _batch_to_sparse(mat)
     while mat.n_dense > new_dense:
@@ -182,34 +171,34 @@ def bcoo_update_layout(
 def bcoo_eye(
     N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32", n_batch: int = 0,
     n_dense: int = 0,
-) -> BCOO:  # fmt: skip
+) -> base.BCOO:  # fmt: skip
     """The matrix of `N` rows and `M` columns with ones on the `k`-th diagonal."""
     count = max(min(N + min(k, 0), M - max(k, 0)), 0)
     rows = np.arange(count) - min(k, 0)
     indices = jnp.asarray(np.stack([rows, rows + k], 1), index_dtype)
     data = jnp.ones(count, dtype)
-    eye = BCOO((data, indices), shape=(N, M), indices_sorted=True, unique_indices=True)
+    eye = base.BCOO((data, indices), shape=(N, M), indices_sorted=True, unique_indices=True)
     return bcoo_update_layout(eye, n_batch=n_batch, n_dense=n_dense, on_inefficient=None)
 
 
-def _batch_to_sparse(mat: BCOO) -> BCOO:
+def _batch_to_sparse(mat: base.BCOO) -> base.BCOO:
     """Turn the last batch axis into the first sparse one."""
-    data, indices = full_batches(mat)
+    data, indices = base.full_batches(mat)
     at = mat.n_batch - 1
     count, nse = indices.shape[at : at + 2]
     number = jnp.arange(count, dtype=indices.dtype)[:, None, None]
     number = jnp.broadcast_to(number, (*indices.shape[:-1], 1))
-    inside = is_inside(indices, mat.sparse_shape)[..., None]
+    inside = base.is_inside(indices, mat.sparse_shape)[..., None]
     number = jnp.where(inside, number, jnp.asarray(count, indices.dtype))
     indices = jnp.concatenate([number, indices], -1)
     indices = indices.reshape(*indices.shape[:at], count * nse, indices.shape[-1])
     data = data.reshape(*data.shape[:at], count * nse, *data.shape[at + 2 :])
-    return BCOO((data, indices), shape=mat.shape, unique_indices=mat.unique_indices)
+    return base.BCOO((data, indices), shape=mat.shape, unique_indices=mat.unique_indices)
 
 
-def _dense_to_sparse(mat: BCOO) -> BCOO:
+def _dense_to_sparse(mat: base.BCOO) -> base.BCOO:
     """Turn the first dense axis into the last sparse one."""
-    data, indices = full_batches(mat)
+    data, indices = base.full_batches(mat)
     at = mat.n_batch
     nse, count = data.shape[at : at + 2]
     number = jnp.broadcast_to(
@@ -221,7 +210,7 @@ def _dense_to_sparse(mat: BCOO) -> BCOO:
     indices = jnp.concatenate([repeated, number], -1)
     indices = indices.reshape(*indices.shape[:at], nse * count, indices.shape[-1])
     data = data.reshape(*data.shape[:at], nse * count, *data.shape[at + 2 :])
-    return BCOO(
+    return base.BCOO(
         (data, indices),
         shape=mat.shape,
         indices_sorted=mat.indices_sorted,
@@ -229,19 +218,21 @@ def _dense_to_sparse(mat: BCOO) -> BCOO:
     )
 
 
-def _sparse_to_batch(mat: BCOO) -> BCOO:
+def _sparse_to_batch(mat: base.BCOO) -> base.BCOO:
     """Turn the first sparse axis into the last batch axis; each entry has room for all elements."""
-    data, indices = full_batches(mat)
+    data, indices = base.full_batches(mat)
     count, rest = mat.sparse_shape[0], mat.sparse_shape[1:]
 
     def batch_rows(data: Any, indices: Any) -> tuple[Any, Any]:
         is_here = indices[None, :, 0] == jnp.arange(count, dtype=indices.dtype)[:, None]
         every = jnp.broadcast_to(data, (count, *data.shape))
         outside = jnp.asarray(rest, indices.dtype)
-        return masked(is_here, every), jnp.where(is_here[..., None], indices[None, :, 1:], outside)
+        return base.masked(is_here, every), jnp.where(
+            is_here[..., None], indices[None, :, 1:], outside
+        )
 
-    mat = BCOO(
-        nfold_vmap(batch_rows, mat.n_batch)(data, indices),
+    mat = base.BCOO(
+        base.nfold_vmap(batch_rows, mat.n_batch)(data, indices),
         shape=mat.shape,
         unique_indices=mat.unique_indices,
     )
@@ -249,24 +240,24 @@ def _sparse_to_batch(mat: BCOO) -> BCOO:
     return bcoo_sum_duplicates(mat, nse=least) if least < mat.nse else mat
 
 
-def _sparse_to_dense(mat: BCOO) -> BCOO:
+def _sparse_to_dense(mat: base.BCOO) -> base.BCOO:
     """Turn the last sparse axis into the first dense one."""
-    data, indices = full_batches(mat)
+    data, indices = base.full_batches(mat)
     count = mat.sparse_shape[-1]
 
     def dense_rows(data: Any, indices: Any) -> tuple[Any, Any]:
         is_here = indices[:, -1:] == jnp.arange(count, dtype=indices.dtype)
         every = jnp.broadcast_to(data[:, None], (data.shape[0], count, *data.shape[1:]))
-        return masked(is_here, every), indices[:, :-1]
+        return base.masked(is_here, every), indices[:, :-1]
 
-    return BCOO(nfold_vmap(dense_rows, mat.n_batch)(data, indices), shape=mat.shape)
+    return base.BCOO(base.nfold_vmap(dense_rows, mat.n_batch)(data, indices), shape=mat.shape)
 
 
 # Rearrangement and selection of elements.
 
 
 def _transpose_indices(
-    data: Any, indices: Any, *, permutation: Sequence[int], spinfo: SparseInfo
+    data: Any, indices: Any, *, permutation: Sequence[int], spinfo: base.SparseInfo
 ) -> tuple[Any, Any]:
     b, s = indices.ndim - 2, indices.shape[-1]
     batch, sparse, dense = permutation[:b], permutation[b : b + s], permutation[b + s :]
@@ -275,10 +266,10 @@ def _transpose_indices(
     return jnp.transpose(data, elements), indices[..., [axis - b for axis in sparse]]
 
 
-bcoo_transpose_p = sparse_primitive("bcoo_transpose", _transpose_indices, several=True)
+bcoo_transpose_p = base.sparse_primitive("bcoo_transpose", _transpose_indices, several=True)
 
 
-def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
+def bcoo_transpose(mat: base.BCOO, *, permutation: Sequence[int]) -> base.BCOO:
     """The array with its axes permuted, within the batch, the sparse and the dense axes.
 
     Raises:
@@ -298,7 +289,7 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
             "update_layout changes what they are"
         )
     pair = bcoo_transpose_p.bind(mat.data, mat.indices, permutation=order, spinfo=mat._info)
-    return BCOO(
+    return base.BCOO(
         pair,
         shape=tuple(mat.shape[axis] for axis in order),
         indices_sorted=mat.indices_sorted and sparse == tuple(range(b, b + s)),
@@ -307,9 +298,9 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
 
 
 def bcoo_reshape(
-    mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None,
+    mat: base.BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None,
     sharding: None = None,
-) -> BCOO:  # fmt: skip
+) -> base.BCOO:  # fmt: skip
     """The array with another shape of the same size. Batch axes of unchanged sizes remain.
 
     Arguments:
@@ -342,12 +333,12 @@ def bcoo_reshape(
         rest, part = jnp.divmod(rest, max(size, 1))
         parts.append(part)
     places = jnp.stack(parts[::-1], -1) if parts else jnp.zeros((*number.shape, 0), indices.dtype)
-    inside = is_inside(indices, old)[..., None]
+    inside = base.is_inside(indices, old)[..., None]
     places = jnp.where(inside, places, jnp.asarray(new, indices.dtype))
     data = mat.data
     if not new:  # without sparse axes no coordinate is out of bounds
-        data = masked(jnp.broadcast_to(inside[..., 0], data.shape), data)
-    return BCOO(
+        data = base.masked(jnp.broadcast_to(inside[..., 0], data.shape), data)
+    return base.BCOO(
         (data, places),
         shape=sizes,
         indices_sorted=mat.indices_sorted,
@@ -356,8 +347,12 @@ def bcoo_reshape(
 
 
 def bcoo_broadcast_in_dim(
-    mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: None = None
-) -> BCOO:
+    mat: base.BCOO,
+    *,
+    shape: Sequence[int],
+    broadcast_dimensions: Sequence[int],
+    sharding: None = None,
+) -> base.BCOO:
     """The array repeated along new axes and along axes of size 1.
 
     Arguments:
@@ -397,7 +392,7 @@ def bcoo_broadcast_in_dim(
             )
             for array in (mat.data, mat.indices)
         )
-        return BCOO(
+        return base.BCOO(
             (data, indices),
             shape=sizes,
             indices_sorted=mat.indices_sorted,
@@ -412,7 +407,7 @@ def bcoo_broadcast_in_dim(
     grid = np.indices(counts).reshape(len(counts), -1)
     times = grid.shape[1]
     columns = []
-    inside = jnp.repeat(is_inside(mat.indices, mat.shape), times)
+    inside = jnp.repeat(base.is_inside(mat.indices, mat.shape), times)
     for axis, size in enumerate(sizes):
         if axis in repeated:
             column = jnp.tile(jnp.asarray(grid[repeated.index(axis)], mat.indices.dtype), mat.nse)
@@ -420,12 +415,12 @@ def bcoo_broadcast_in_dim(
         else:
             columns.append(jnp.repeat(mat.indices[:, axes.index(axis)], times))
     places = jnp.stack(columns, -1) if columns else mat.indices
-    return BCOO(
+    return base.BCOO(
         (jnp.repeat(mat.data, times, 0), places), shape=sizes, unique_indices=mat.unique_indices
     )
 
 
-def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
+def bcoo_concatenate(operands: Sequence[base.BCOO], *, dimension: int) -> base.BCOO:
     """The arrays joined along an axis.
 
     Raises:
@@ -448,7 +443,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
         raise NotImplementedError("bcoo_concatenate: the axis must not be one of the elements")
     size = sum(mat.shape[dimension] for mat in mats)
     shape = (*first.shape[:dimension], size, *first.shape[dimension + 1 :])
-    pairs = [full_batches(mat) for mat in mats]
+    pairs = [base.full_batches(mat) for mat in mats]
     if dimension < at:
         nse = max(mat.nse for mat in mats)
         padded = []
@@ -463,33 +458,35 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
         axis, moved, offset = at, [], 0
         column = dimension - at
         for mat, (data, indices) in zip(mats, pairs, strict=True):
-            inside = is_inside(indices, mat.sparse_shape)
+            inside = base.is_inside(indices, mat.sparse_shape)
             shifted = jnp.where(inside, indices[..., column] + offset, size)
             moved.append((data, indices.at[..., column].set(shifted.astype(indices.dtype))))
             offset += mat.shape[dimension]
         pairs = moved
     data, indices = (jnp.concatenate(parts, axis) for parts in zip(*pairs, strict=True))
-    return BCOO((data, indices), shape=shape, unique_indices=all(m.unique_indices for m in mats))
+    return base.BCOO(
+        (data, indices), shape=shape, unique_indices=all(m.unique_indices for m in mats)
+    )
 
 
-def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
+def bcoo_rev(operand: base.BCOO, dimensions: Sequence[int]) -> base.BCOO:
     """The array with the order of the elements along some axes reversed."""
-    data, indices = full_batches(operand)
+    data, indices = base.full_batches(operand)
     b, s = operand.n_batch, operand.n_sparse
     for axis in dimensions:
         if axis < b:
             data, indices = jnp.flip(data, axis), jnp.flip(indices, axis)
         elif axis < b + s:
             column = indices[..., axis - b]
-            inside = is_inside(indices, operand.sparse_shape)
+            inside = base.is_inside(indices, operand.sparse_shape)
             turned = jnp.where(inside, operand.shape[axis] - 1 - column, column)
             indices = indices.at[..., axis - b].set(turned)
         else:
             data = jnp.flip(data, axis - s + 1)
-    return BCOO((data, indices), shape=operand.shape, unique_indices=operand.unique_indices)
+    return base.BCOO((data, indices), shape=operand.shape, unique_indices=operand.unique_indices)
 
 
-def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
+def bcoo_squeeze(arr: base.BCOO, *, dimensions: Sequence[int]) -> base.BCOO:
     """The array without some axes, which must have size 1.
 
     Raises:
@@ -499,15 +496,17 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     if any(arr.shape[axis] != 1 for axis in gone):
         raise ValueError(f"bcoo_squeeze: axes {sorted(gone)} of {arr} are not all of size 1")
     b, s = arr.n_batch, arr.n_sparse
-    inside = is_inside(arr.indices, arr.sparse_shape)
+    inside = base.is_inside(arr.indices, arr.sparse_shape)
     data = arr.data
     if any(b <= axis < b + s for axis in gone):
         shape = (*data.shape[:b], data.shape[b])
-        data = masked(jnp.broadcast_to(inside, jnp.broadcast_shapes(inside.shape, shape)), data)
+        data = base.masked(
+            jnp.broadcast_to(inside, jnp.broadcast_shapes(inside.shape, shape)), data
+        )
     batch = tuple(axis for axis in gone if axis < b)
     dense = tuple(axis - s + 1 for axis in gone if axis >= b + s)
     kept = [axis - b for axis in range(b, b + s) if axis not in gone]
-    return BCOO(
+    return base.BCOO(
         (jnp.squeeze(data, batch + dense), jnp.squeeze(arr.indices, batch)[..., kept]),
         shape=tuple(n for axis, n in enumerate(arr.shape) if axis not in gone),
         indices_sorted=arr.indices_sorted,
@@ -516,11 +515,11 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
 
 
 def _sliced_bcoo(
-    mat: BCOO, starts: Sequence[Any], sizes: Sequence[int], steps: Sequence[int]
-) -> BCOO:
+    mat: base.BCOO, starts: Sequence[Any], sizes: Sequence[int], steps: Sequence[int]
+) -> base.BCOO:
     """Every `steps`-th element of each sparse axis from `starts` on, `sizes` of them."""
-    data, indices = full_batches(mat)
-    columns, is_in = [], is_inside(indices, mat.sparse_shape)
+    data, indices = base.full_batches(mat)
+    columns, is_in = [], base.is_inside(indices, mat.sparse_shape)
     for axis, (start, size, step) in enumerate(zip(starts, sizes, steps, strict=True)):
         distance = indices[..., axis] - jnp.asarray(start, indices.dtype)
         column, rest = distance // step, distance % step
@@ -529,8 +528,8 @@ def _sliced_bcoo(
     places = jnp.stack(columns, -1) if columns else indices
     places = jnp.where(is_in[..., None], places, jnp.asarray(tuple(sizes), indices.dtype))
     b, s = mat.n_batch, mat.n_sparse
-    out = BCOO(
-        (masked(is_in, data), places),
+    out = base.BCOO(
+        (base.masked(is_in, data), places),
         shape=(*mat.shape[:b], *sizes, *mat.shape[b + s :]),
         unique_indices=mat.unique_indices,
     )
@@ -539,9 +538,9 @@ def _sliced_bcoo(
 
 
 def bcoo_slice(
-    mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequence[int],
+    mat: base.BCOO, *, start_indices: Sequence[int], limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
-) -> BCOO:  # fmt: skip
+) -> base.BCOO:  # fmt: skip
     """The slice of a sparse array.
 
     Arguments:
@@ -563,13 +562,13 @@ def bcoo_slice(
         raise ValueError(f"bcoo_slice: {starts} to {limits} by {steps} is not a slice of {mat}")
     b, s = mat.n_batch, mat.n_sparse
     slices = [slice(*each) for each in zip(starts, limits, steps, strict=True)]
-    data, indices = full_batches(mat)
+    data, indices = base.full_batches(mat)
     pair = (
         data[(*slices[:b], slice(None), *slices[b + s :])],
         indices[tuple(slices[:b])],
     )
     sizes = [len(range(*each.indices(n))) for each, n in zip(slices, mat.shape, strict=True)]
-    part = BCOO(
+    part = base.BCOO(
         pair,
         shape=(*sizes[:b], *mat.sparse_shape, *sizes[b + s :]),
         unique_indices=mat.unique_indices,
@@ -578,7 +577,9 @@ def bcoo_slice(
     return _sliced_bcoo(part, starts[middle], sizes[middle], steps[middle])
 
 
-def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
+def bcoo_dynamic_slice(
+    mat: base.BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]
+) -> base.BCOO:
     """A slice of a sparse array, from start indices that may be traced.
 
     A slice that would extend beyond the array starts earlier.
@@ -601,14 +602,14 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
         for x, n, size in zip(start_indices, mat.shape, sizes, strict=True)
     ]
     b, s = mat.n_batch, mat.n_sparse
-    data, indices = full_batches(mat)
+    data, indices = base.full_batches(mat)
     for axis in range(b):
         rows = starts[axis] + jnp.arange(sizes[axis])
         data, indices = jnp.take(data, rows, axis), jnp.take(indices, rows, axis)
     for axis in range(b + s, mat.ndim):
         rows = starts[axis] + jnp.arange(sizes[axis])
         data = jnp.take(data, rows, axis - s + 1)
-    part = BCOO(
+    part = base.BCOO(
         (data, indices),
         shape=(*sizes[:b], *mat.sparse_shape, *sizes[b + s :]),
         unique_indices=mat.unique_indices,
@@ -616,7 +617,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
     return _sliced_bcoo(part, starts[b : b + s], sizes[b : b + s], (1,) * s)
 
 
-def get_item(mat: BCOO, item: Any) -> BCOO:
+def get_item(mat: base.BCOO, item: Any) -> base.BCOO:
     """`mat[item]`, for ints, slices, None and an ellipsis.
 
     Raises:
@@ -678,7 +679,7 @@ def get_item(mat: BCOO, item: Any) -> BCOO:
 
 
 def bcoo_gather(
-    operand: BCOO,
+    operand: base.BCOO,
     start_indices: ArrayLike,
     dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Sequence[int],
@@ -687,7 +688,7 @@ def bcoo_gather(
     indices_are_sorted: bool = False,
     mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
-) -> BCOO:
+) -> base.BCOO:
     """`lax.gather` of a sparse array: slices that start at `start_indices`.
 
     Arguments:
@@ -727,7 +728,7 @@ def bcoo_gather(
     starts = jnp.asarray(start_indices)
     lead = starts.shape[:-1]
 
-    def gather_slice(start: Any) -> BCOO:
+    def gather_slice(start: Any) -> base.BCOO:
         first: list[Any] = [jnp.zeros((), starts.dtype)] * operand.ndim
         for column, axis in enumerate(numbers.start_index_map):
             first[axis] = start[column]

@@ -8,24 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.experimental.sparse.base import (
-    BCOO,
-    JAXSparse,
-    SparseInfo,
-    bcoo_fromdense,
-    full_batches,
-    nfold_vmap,
-    sparse_primitive,
-)
+from minijax.experimental.sparse import base, bcoo_shapes
 from minijax.experimental.sparse.bcoo_products import bcoo_dot_general, plain_numbers
-from minijax.experimental.sparse.bcoo_shapes import (
-    bcoo_broadcast_in_dim,
-    bcoo_concatenate,
-    bcoo_eliminate_zeros,
-    bcoo_eye,
-    bcoo_sort_indices,
-    bcoo_sum_duplicates,
-)
 from minijax.runtime.array import Array, ArrayLike
 from minijax_stage2.primitives import DotDimensionNumbers
 
@@ -38,7 +22,7 @@ class BCSRProperties(NamedTuple):
     nse: int
 
 
-class BCSR(JAXSparse):
+class BCSR(base.JAXSparse):
     """A sparse array with two sparse axes: the elements of each row, one row after another.
 
     Arguments:
@@ -99,8 +83,8 @@ class BCSR(JAXSparse):
         return int(self.data.ndim - 1 - self.n_batch)
 
     @property
-    def _info(self) -> SparseInfo:
-        return SparseInfo(self.shape, self.indices_sorted, self.unique_indices)
+    def _info(self) -> base.SparseInfo:
+        return base.SparseInfo(self.shape, self.indices_sorted, self.unique_indices)
 
     def _axes_of_arrays(self) -> int:
         return int(self.data.ndim + 1)
@@ -116,7 +100,7 @@ class BCSR(JAXSparse):
         )
 
     @classmethod
-    def from_bcoo(cls, arr: BCOO) -> BCSR:
+    def from_bcoo(cls, arr: base.BCOO) -> BCSR:
         """Convert a BCOO with two sparse axes.
 
         Raises:
@@ -126,14 +110,14 @@ class BCSR(JAXSparse):
             raise NotImplementedError(
                 f"BCSR.from_bcoo: expected two sparse axes, found {arr.n_sparse} of {arr}"
             )
-        arr = arr if arr.indices_sorted else bcoo_sort_indices(arr)
-        data, indices = full_batches(arr)
+        arr = arr if arr.indices_sorted else bcoo_shapes.bcoo_sort_indices(arr)
+        data, indices = base.full_batches(arr)
         rows = arr.sparse_shape[0]
 
         def starts(indices: Any) -> Any:
             return jnp.searchsorted(indices[:, 0], jnp.arange(rows + 1)).astype(indices.dtype)
 
-        indptr = nfold_vmap(starts, arr.n_batch)(indices)
+        indptr = base.nfold_vmap(starts, arr.n_batch)(indices)
         return cls(
             (data, indices[..., 1], indptr),
             shape=arr.shape,
@@ -161,13 +145,13 @@ class BCSR(JAXSparse):
     def _empty(
         cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32", **kwds: Any
     ) -> BCSR:
-        return cls.from_bcoo(BCOO._empty(shape, dtype=dtype, index_dtype=index_dtype, **kwds))
+        return cls.from_bcoo(base.BCOO._empty(shape, dtype=dtype, index_dtype=index_dtype, **kwds))
 
     @classmethod
     def _eye(cls, N: int, M: int, k: int, **kwds: Any) -> BCSR:
-        return cls.from_bcoo(bcoo_eye(N, M, k, **kwds))
+        return cls.from_bcoo(bcoo_shapes.bcoo_eye(N, M, k, **kwds))
 
-    def to_bcoo(self) -> BCOO:
+    def to_bcoo(self) -> base.BCOO:
         """The array as a list of elements."""
         nse = self.nse
 
@@ -175,9 +159,9 @@ class BCSR(JAXSparse):
             found = jnp.searchsorted(indptr, jnp.arange(nse), side="right") - 1
             return found.astype(self.indices.dtype)
 
-        numbers = nfold_vmap(rows, self.n_batch)(self.indptr)
+        numbers = base.nfold_vmap(rows, self.n_batch)(self.indptr)
         indices = jnp.stack([numbers, jnp.broadcast_to(self.indices, numbers.shape)], -1)
-        return BCOO(
+        return base.BCOO(
             (self.data, indices),
             shape=self.shape,
             indices_sorted=self.indices_sorted,
@@ -190,11 +174,13 @@ class BCSR(JAXSparse):
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
         """Sum elements with equal coordinates and remove zeros."""
-        change = bcoo_eliminate_zeros if remove_zeros else bcoo_sum_duplicates
+        change = (
+            bcoo_shapes.bcoo_eliminate_zeros if remove_zeros else bcoo_shapes.bcoo_sum_duplicates
+        )
         return BCSR.from_bcoo(change(self.to_bcoo(), nse))
 
     def __matmul__(self, other: Any) -> Any:
-        if isinstance(other, JAXSparse):
+        if isinstance(other, base.JAXSparse):
             self._lacks("product with a sparse array")
         return self.to_bcoo() @ other
 
@@ -228,11 +214,11 @@ def _check_shapes(
 
 
 def _csr_fromdense(mat: Any, **params: Any) -> list[Any]:
-    out = BCSR.from_bcoo(bcoo_fromdense(mat, **params))
+    out = BCSR.from_bcoo(base.bcoo_fromdense(mat, **params))
     return [out.data, out.indices, out.indptr]
 
 
-bcsr_fromdense_p = sparse_primitive("bcsr_fromdense", _csr_fromdense, None, several=True)
+bcsr_fromdense_p = base.sparse_primitive("bcsr_fromdense", _csr_fromdense, None, several=True)
 
 
 def bcsr_fromdense(
@@ -259,17 +245,17 @@ def bcsr_fromdense(
         )
     options = {"n_batch": n_batch, "n_dense": n_dense, "index_dtype": np.dtype(index_dtype)}
     if nse is None:
-        return BCSR.from_bcoo(bcoo_fromdense(mat, **options))
+        return BCSR.from_bcoo(base.bcoo_fromdense(mat, **options))
     array = jnp.asarray(mat)
     arrays = bcsr_fromdense_p.bind(array, nse=int(nse), **options)
     return BCSR(arrays, shape=array.shape, indices_sorted=True, unique_indices=True)
 
 
-def _csr_todense(data: Any, indices: Any, indptr: Any, *, spinfo: SparseInfo) -> Any:
+def _csr_todense(data: Any, indices: Any, indptr: Any, *, spinfo: base.SparseInfo) -> Any:
     return BCSR((data, indices, indptr), shape=spinfo.shape).to_bcoo().todense()
 
 
-bcsr_todense_p = sparse_primitive("bcsr_todense", _csr_todense, [True, False, False])
+bcsr_todense_p = base.sparse_primitive("bcsr_todense", _csr_todense, [True, False, False])
 
 
 def bcsr_todense(mat: BCSR) -> Array:
@@ -289,14 +275,14 @@ def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
 
 
 def _csr_dot_general(
-    lhs_data: Any, lhs_indices: Any, lhs_indptr: Any, rhs: Any, *, lhs_spinfo: SparseInfo,
+    lhs_data: Any, lhs_indices: Any, lhs_indptr: Any, rhs: Any, *, lhs_spinfo: base.SparseInfo,
     **params: Any,
 ) -> Any:  # fmt: skip
     lhs = BCSR((lhs_data, lhs_indices, lhs_indptr), shape=lhs_spinfo.shape)
     return bcoo_dot_general(lhs.to_bcoo(), rhs, **params)
 
 
-bcsr_dot_general_p = sparse_primitive(
+bcsr_dot_general_p = base.sparse_primitive(
     "bcsr_dot_general", _csr_dot_general, [True, False, False, True]
 )
 
@@ -337,7 +323,7 @@ def bcsr_broadcast_in_dim(
         ValueError, NotImplementedError: as in `bcoo_broadcast_in_dim`.
     """
     return BCSR.from_bcoo(
-        bcoo_broadcast_in_dim(
+        bcoo_shapes.bcoo_broadcast_in_dim(
             mat.to_bcoo(),
             shape=shape,
             broadcast_dimensions=broadcast_dimensions,
@@ -349,7 +335,7 @@ def bcsr_broadcast_in_dim(
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
     """The arrays joined along an axis; see `bcoo_concatenate`."""
     return BCSR.from_bcoo(
-        bcoo_concatenate([mat.to_bcoo() for mat in operands], dimension=dimension)
+        bcoo_shapes.bcoo_concatenate([mat.to_bcoo() for mat in operands], dimension=dimension)
     )
 
 
@@ -359,7 +345,7 @@ def _extract(indices: Any, indptr: Any, mat: Any) -> Any:
     return take_places(BCSR((data, indices, indptr), shape=mat.shape).to_bcoo(), mat)
 
 
-bcsr_extract_p = sparse_primitive("bcsr_extract", _extract, [False, False, True])
+bcsr_extract_p = base.sparse_primitive("bcsr_extract", _extract, [False, False, True])
 
 
 def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array:
@@ -374,9 +360,9 @@ def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array
     return elements
 
 
-def take_places(places: BCOO, array: Any) -> Any:
+def take_places(places: base.BCOO, array: Any) -> Any:
     """The elements of `array` at these coordinates."""
-    from_dense = nfold_vmap(
+    from_dense = base.nfold_vmap(
         lambda indices, array: array.at[(indices[:, 0], indices[:, 1])].get(
             mode="fill", fill_value=0
         ),

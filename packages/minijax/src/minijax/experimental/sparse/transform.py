@@ -8,28 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax import lax
 from minijax import numpy as jnp
+from minijax.experimental.sparse import bcoo_products, bcoo_shapes
 from minijax.experimental.sparse.api import todense_p
 from minijax.experimental.sparse.base import BCOO
-from minijax.experimental.sparse.bcoo_products import (
-    add,
-    bcoo_conv_general_dilated,
-    bcoo_dot_general,
-    bcoo_reduce_sum,
-    multiply,
-)
-from minijax.experimental.sparse.bcoo_shapes import (
-    bcoo_broadcast_in_dim,
-    bcoo_concatenate,
-    bcoo_dynamic_slice,
-    bcoo_gather,
-    bcoo_reshape,
-    bcoo_rev,
-    bcoo_slice,
-    bcoo_squeeze,
-    bcoo_transpose,
-)
 from minijax.experimental.sparse.bcsr import (
     BCSR,
     bcsr_broadcast_in_dim,
@@ -48,15 +32,7 @@ from minijax.settings.names import wraps
 from minijax.settings.tracers import Tracer
 from minijax.transforms.custom_derivatives import custom_call_p
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage2 import (
-    Primitive,
-    ShapedArray,
-    bind1,
-    tree_flatten,
-    tree_map,
-    tree_unflatten,
-    typeof,
-)
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.arguments import FlatFunction, require_function
 from minijax_stage2.source import on_behalf_of, user_source
 from minijax_stage3 import Jaxpr, eval_jaxpr, jit_p
@@ -192,7 +168,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
     @wraps(f)
     @evaluated_by_library
     def sparsified(*args: Any, **params: Any) -> Any:
-        leaves, in_tree = tree_flatten(args, is_leaf=is_sparse)
+        leaves, in_tree = stage2.tree_flatten(args, is_leaf=is_sparse)
         leaves = [x if is_sparse(x) else to_array(x) for x in leaves]
         flat_fun = FlatFunction(wraps(f)(partial(f, **params)), in_tree)
         program: Callable[..., Sequence[Any]] = flat_fun
@@ -200,7 +176,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
             closed = trace_to_jaxpr(flat_fun, list(map(sparse_type, leaves)), "sparsify", f)
             program = partial(eval_jaxpr, closed.jaxpr, closed.consts)
         outs = tree_to_arrays(evaluate_sparse(program, leaves))
-        return tree_unflatten(flat_fun.out_tree, outs)
+        return stage2.tree_unflatten(flat_fun.out_tree, outs)
 
     return sparsified
 
@@ -333,7 +309,7 @@ def arrays_to_spvalues(spenv: SparsifyEnv, args: Any) -> Any:
         options = dict(zip(x.settings, flags, strict=True))
         return spenv.sparse(shape, *arrays, **options)
 
-    return tree_map(to_value, args, is_leaf=is_sparse)
+    return stage2.tree_map(to_value, args, is_leaf=is_sparse)
 
 
 def _is_value(x: Any) -> bool:
@@ -356,7 +332,7 @@ def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: Any) -> Any:
             return BCOO(pair, **options)
         return BCSR((*pair, spenv.indptr(value)), **options)
 
-    return tree_map(to_array, spvalues, is_leaf=_is_value)
+    return stage2.tree_map(to_array, spvalues, is_leaf=_is_value)
 
 
 def spvalues_to_avals(spenv: SparsifyEnv, spvalues: Any) -> Any:
@@ -366,7 +342,7 @@ def spvalues_to_avals(spenv: SparsifyEnv, spvalues: Any) -> Any:
         aval = typeof(spenv.data(value))
         return ShapedArray(value.shape, aval.dtype, aval.weak_type)
 
-    return tree_map(to_aval, spvalues, is_leaf=_is_value)
+    return stage2.tree_map(to_aval, spvalues, is_leaf=_is_value)
 
 
 # The rules of primitives for sparse arrays, by which `sparsify` interprets programs.
@@ -424,7 +400,7 @@ for _rules in BOTH:
 def _sparse_add(x: Any, y: Any) -> list[Any]:
     if is_sparse(x) and is_sparse(y) and x.indices is y.indices:
         return [x._with_data(x.data + y.data)]
-    return [add(x, y) if is_sparse(x) else add(y, x)]
+    return [bcoo_products.add(x, y) if is_sparse(x) else bcoo_products.add(y, x)]
 
 
 def _sub(x: Any, y: Any) -> list[Any]:
@@ -436,7 +412,7 @@ def _mul(x: Any, y: Any) -> list[Any]:
         x, y = y, x
     if is_sparse(y) and x.indices is y.indices and x.unique_indices:
         return [x._with_data(x.data * y.data)]
-    return [multiply(x, y)]
+    return [bcoo_products.multiply(x, y)]
 
 
 def _div(x: Any, y: Any) -> list[Any]:
@@ -444,11 +420,11 @@ def _div(x: Any, y: Any) -> list[Any]:
         raise NotImplementedError(
             "sparsify: a quotient by a sparse array would be dense; sparse.todense makes an array"
         )
-    return [multiply(x, y, lax.div)]
+    return [bcoo_products.multiply(x, y, lax.div)]
 
 
 def _sparse_reduce_sum(mat: BCOO, *, axes: Sequence[int], **params: Any) -> list[Any]:
-    out = bcoo_reduce_sum(mat, axes=axes)
+    out = bcoo_products.bcoo_reduce_sum(mat, axes=axes)
     return [out if out.shape else out.todense()]
 
 
@@ -484,13 +460,15 @@ def _sparse_reshape(mat: BCOO, *, new_sizes: tuple[int, ...], **params: Any) -> 
     if len(new_sizes) < mat.ndim:
         gone = _ones_between(mat.shape, new_sizes)
         if gone is not None:
-            return [bcoo_squeeze(mat, dimensions=gone)]
+            return [bcoo_shapes.bcoo_squeeze(mat, dimensions=gone)]
     if len(new_sizes) > mat.ndim:
         added = _ones_between(new_sizes, mat.shape)
         if added is not None:
             kept = [axis for axis in range(len(new_sizes)) if axis not in added]
-            return [bcoo_broadcast_in_dim(mat, shape=new_sizes, broadcast_dimensions=kept)]
-    return [bcoo_reshape(mat, new_sizes=new_sizes)]
+            return [
+                bcoo_shapes.bcoo_broadcast_in_dim(mat, shape=new_sizes, broadcast_dimensions=kept)
+            ]
+    return [bcoo_shapes.bcoo_reshape(mat, new_sizes=new_sizes)]
 
 
 def _ones_between(longer: Sequence[int], shorter: Sequence[int]) -> list[int] | None:
@@ -507,18 +485,18 @@ def _ones_between(longer: Sequence[int], shorter: Sequence[int]) -> list[int] | 
     return None if rest else gone
 
 
-bcoo_rules[_primitive("broadcast_in_dim")] = _by(bcoo_broadcast_in_dim)
-bcoo_rules[_primitive("concatenate")] = _list_rule(bcoo_concatenate)
-bcoo_rules[_primitive("conv_general_dilated")] = _by(bcoo_conv_general_dilated)
-bcoo_rules[_primitive("dot_general")] = _by(bcoo_dot_general)
+bcoo_rules[_primitive("broadcast_in_dim")] = _by(bcoo_shapes.bcoo_broadcast_in_dim)
+bcoo_rules[_primitive("concatenate")] = _list_rule(bcoo_shapes.bcoo_concatenate)
+bcoo_rules[_primitive("conv_general_dilated")] = _by(bcoo_products.bcoo_conv_general_dilated)
+bcoo_rules[_primitive("dot_general")] = _by(bcoo_products.bcoo_dot_general)
 bcoo_rules[_primitive("dynamic_slice")] = lambda mat, *starts, slice_sizes: [
-    bcoo_dynamic_slice(mat, starts, slice_sizes)
+    bcoo_shapes.bcoo_dynamic_slice(mat, starts, slice_sizes)
 ]
-bcoo_rules[_primitive("gather")] = _by(bcoo_gather)
+bcoo_rules[_primitive("gather")] = _by(bcoo_shapes.bcoo_gather)
 bcoo_rules[_primitive("reshape")] = _sparse_reshape
-bcoo_rules[_primitive("rev")] = _by(bcoo_rev)
-bcoo_rules[_primitive("slice")] = _by(bcoo_slice)
-bcoo_rules[_primitive("transpose")] = _by(bcoo_transpose)
+bcoo_rules[_primitive("rev")] = _by(bcoo_shapes.bcoo_rev)
+bcoo_rules[_primitive("slice")] = _by(bcoo_shapes.bcoo_slice)
+bcoo_rules[_primitive("transpose")] = _by(bcoo_shapes.bcoo_transpose)
 bcsr_rules[_primitive("broadcast_in_dim")] = _by(bcsr_broadcast_in_dim)
 bcsr_rules[_primitive("concatenate")] = _list_rule(bcsr_concatenate)
 bcsr_rules[_primitive("dot_general")] = _by(bcsr_dot_general)

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 import minijax_stage2 as stage2
+import minijax_stage3 as stage3
 from minijax import xla
 from minijax.errors import BranchTypeError
 from minijax.errors.tracebacks import hiding_frames
@@ -14,22 +15,13 @@ from minijax.lax.control_flow.program_cache import keeps_programs, known_number,
 from minijax.lax.elementwise import clamp
 from minijax.lax.gathering import as_index
 from minijax.lax.shapes import expand_dims, squeeze
-from minijax.primitives.axes import (
-    NONE,
-    AxisData,
-    AxisNames,
-    VaryingArray,
-    mesh_axes_of,
-    pvary,
-    vary,
-    varying_program_rules,
-    vma_of,
-)
+from minijax.primitives import axes as mesh_axes
 from minijax.primitives.declare import declare
 from minijax.primitives.higher_order import Depends, WithToken, complete, declare_program
 from minijax.primitives.loops import Flags, call_text, stage_body, stage_to_jaxpr
 from minijax.primitives.methods import does_io, refuse_io
 from minijax.primitives.sharding_rules import agreed
+from minijax.runtime import refs as references
 from minijax.runtime.array import is_evaluating, tree_to_arrays
 from minijax.runtime.effects import define_dce
 from minijax.runtime.evaluation import evaluated_by_library
@@ -37,43 +29,19 @@ from minijax.runtime.jit import jit
 from minijax.runtime.lowering import Function, platform_of
 from minijax.runtime.pipeline import name_and_place_of
 from minijax.runtime.places import default_placement
-from minijax.runtime.refs import (
-    Ref,
-    closing_over_refs,
-    passing,
-    values_of,
-    with_outer_refs,
-    write_all,
-)
 from minijax.settings.names import not_given
 from minijax.settings.number_types import result_type
 from minijax.settings.options import infs_option, jit_is_disabled, nans_option
 from minijax.shardings.types import convert, sharded_type, spec_of, with_spec
-from minijax.transforms.checkpoint import (
-    MaySave,
-    SavedEqns,
-    save_in_program,
-    saving_rules,
-    split_eqn,
-)
+from minijax.transforms import checkpoint
 from minijax.transforms.custom_vmap import custom_vmap
-from minijax_stage2 import (
-    Primitive,
-    ShapedArray,
-    Tracer,
-    astype,
-    bind,
-    bind1,
-    explain_mismatch,
-    impl_rules,
-    typeof,
-)
+from minijax_stage2 import Primitive, ShapedArray, bind, typeof
 from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
-from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, dce_jaxpr, eval_jaxpr
+from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
@@ -131,7 +99,7 @@ def _cond_dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Fl
 
 
 def _cond_effects(
-    with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
+    with_token: WithToken, eqn: JaxprEqn, token: Var | stage3.Literal, following: Var
 ) -> list[JaxprEqn]:
     params = {"branches": tuple(map(with_token, eqn.params["branches"]))}
     invars, outvars = [*eqn.invars, token], [*eqn.outvars, following]
@@ -147,12 +115,14 @@ def _cond_keys(keys_of: Callable[[Jaxpr], Any], count: int, *, branches: Branche
 def _varying(in_avals: Sequence[ShapedArray], params: dict[str, Any]) -> list[frozenset[Hashable]]:
     """The varying axes of all branches' results, and of the index."""
     columns = zip(*[branch.out_avals for branch in params["branches"]], strict=True)
-    return [vma_of(in_avals[0]).union(*map(vma_of, column)) for column in columns]
+    return [
+        mesh_axes.vma_of(in_avals[0]).union(*map(mesh_axes.vma_of, column)) for column in columns
+    ]
 
 
-def _save(eqn: JaxprEqn, may_save: MaySave) -> SavedEqns | None:
+def _save(eqn: JaxprEqn, may_save: checkpoint.MaySave) -> checkpoint.SavedEqns | None:
     branches = eqn.params["branches"]
-    parts = [save_in_program(branch, may_save) for branch in branches]
+    parts = [checkpoint.save_in_program(branch, may_save) for branch in branches]
     if not any(parts):
         return None
     whole = [PartialJaxprs(b, b, [True] * len(b.outvars), 0) for b in branches]
@@ -161,7 +131,7 @@ def _save(eqn: JaxprEqn, may_save: MaySave) -> SavedEqns | None:
     )
     saved = [Var(aval) for aval in residuals]
     which, *operands = eqn.invars
-    return split_eqn(
+    return checkpoint.split_eqn(
         eqn,
         saved,
         ({"branches": first}, eqn.invars),
@@ -170,7 +140,7 @@ def _save(eqn: JaxprEqn, may_save: MaySave) -> SavedEqns | None:
 
 
 def _cond_dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
-    smaller = [dce_jaxpr(branch, used_outs) for branch in eqn.params["branches"]]
+    smaller = [stage3.dce_jaxpr(branch, used_outs) for branch in eqn.params["branches"]]
     used = [True, *map(any, zip(*[used for _, used in smaller], strict=True))]
     branches = tuple(
         Jaxpr([], partition(used[1:], branch.invars)[1], small.eqns, small.outvars)
@@ -202,8 +172,8 @@ declare_program(
 complete(cond_of_two, **COLUMNS)
 define_dce(cond_of_two, None)
 for _primitive in (cond_p, cond_of_two):  # a library function may contain a stage's `cond`
-    varying_program_rules[_primitive] = _varying
-    saving_rules[_primitive] = _save
+    mesh_axes.varying_program_rules[_primitive] = _varying
+    checkpoint.saving_rules[_primitive] = _save
 
 
 # `cond` and `switch`: one of several functions, chosen at run time.
@@ -249,7 +219,7 @@ def cond(
                 pred, lambda x, y: apply_true(x), lambda x, y: apply_false(y), on_true, on_false
             )
     operands = _branch_operands("cond", operands, operand)
-    if without := closing_over_refs("cond", (true_fun, false_fun), operands):
+    if without := references.closing_over_refs("cond", (true_fun, false_fun), operands):
         return cond(pred, *without[0], *without[1])
     operands = tree_to_arrays(operands)
     aval = typeof_named("cond: pred", pred)
@@ -272,14 +242,16 @@ def _passing_outer_refs(
 ) -> Any:
     """`stage(branches, operands)`, in which all branches pass on the references that any uses."""
 
-    def with_refs(refs: Sequence[Ref]) -> Any:
+    def with_refs(refs: Sequence[references.Ref]) -> Any:
         if not refs:
             return stage(branches, operands)
-        values, out = stage([passing(refs, f) for f in branches], (values_of(refs), *operands))
-        write_all(refs, values)
+        values, out = stage(
+            [references.passing(refs, f) for f in branches], (references.values_of(refs), *operands)
+        )
+        references.write_all(refs, values)
         return out
 
-    return with_outer_refs(with_refs)
+    return references.with_outer_refs(with_refs)
 
 
 def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> list[Any]:
@@ -292,15 +264,15 @@ def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> l
     branches = _sharded_alike(operands, branches)
     if does_io(*branches):
         which = _same_for_all(which)
-    axes = vma_of(typeof(which))
-    targets = [vary(typeof(x), axes) for x in operands]
-    if any(isinstance(aval, VaryingArray) for branch in branches for aval in branch.out_avals) or (
-        axes or any(isinstance(aval, VaryingArray) for aval in targets)
-    ):
-        operands = [pvary(x, mesh_axes_of(axes)) for x in operands]
+    axes = mesh_axes.vma_of(typeof(which))
+    targets = [mesh_axes.vary(typeof(x), axes) for x in operands]
+    if any(
+        isinstance(aval, mesh_axes.VaryingArray) for branch in branches for aval in branch.out_avals
+    ) or (axes or any(isinstance(aval, mesh_axes.VaryingArray) for aval in targets)):
+        operands = [mesh_axes.pvary(x, mesh_axes.mesh_axes_of(axes)) for x in operands]
         branches = [_varying_branch(branch, targets, axes) for branch in branches]
         columns = zip(*[branch.out_avals for branch in branches], strict=True)
-        out_axes = [NONE.union(*map(vma_of, column)) for column in columns]
+        out_axes = [mesh_axes.NONE.union(*map(mesh_axes.vma_of, column)) for column in columns]
         branches = [_varying_branch(branch, targets, axes, out_axes) for branch in branches]
     columns = zip(*map(_operands_returned, branches), strict=True)
     common = [set(column) for column in columns]
@@ -359,7 +331,7 @@ def _sharded_alike(operands: Sequence[Any], branches: Sequence[Jaxpr]) -> Sequen
         def sharded_branch(*args: Any) -> list[Any]:
             return [
                 convert(x, with_spec(typeof(x), *spec)) if spec else x
-                for x, spec in zip(eval_jaxpr(branch, [], *args), wanted, strict=True)
+                for x, spec in zip(stage3.eval_jaxpr(branch, [], *args), wanted, strict=True)
             ]
 
         return stage_to_jaxpr(sharded_branch, branch.in_avals, "cond")[0]
@@ -370,8 +342,8 @@ def _sharded_alike(operands: Sequence[Any], branches: Sequence[Jaxpr]) -> Sequen
 def _varying_branch(
     branch: Jaxpr,
     in_avals: Sequence[ShapedArray],
-    axes: AxisNames,
-    out_axes: Sequence[AxisNames] | None = None,
+    axes: mesh_axes.AxisNames,
+    out_axes: Sequence[mesh_axes.AxisNames] | None = None,
 ) -> Jaxpr:
     """A branch for operands that vary along more axes, whose results vary along the given ones."""
 
@@ -379,12 +351,15 @@ def _varying_branch(
         outs = _branch_per_device(branch, axes, args)
         if out_axes is None:
             return outs
-        return [pvary(x, mesh_axes_of(axes)) for x, axes in zip(outs, out_axes, strict=True)]
+        return [
+            mesh_axes.pvary(x, mesh_axes.mesh_axes_of(axes))
+            for x, axes in zip(outs, out_axes, strict=True)
+        ]
 
     return stage_to_jaxpr(varying_program, in_avals, "cond")[0]
 
 
-def _branch_per_device(branch: Jaxpr, axes: AxisNames, args: Sequence[Any]) -> list[Any]:
+def _branch_per_device(branch: Jaxpr, axes: mesh_axes.AxisNames, args: Sequence[Any]) -> list[Any]:
     """The results of a branch whose types, and its inner programs', vary like `args`.
 
     Devices count as examples of `vmap`, one on each device.
@@ -394,13 +369,13 @@ def _branch_per_device(branch: Jaxpr, axes: AxisNames, args: Sequence[Any]) -> l
         None if aval == found else 0 for aval, found in zip(branch.in_avals, in_avals, strict=True)
     ]
     if dims.count(None) == len(dims):
-        return eval_jaxpr(branch, [], *args)
-    axis = AxisData(None, 1, manual=tuple(mesh_axes_of(axes)))
+        return stage3.eval_jaxpr(branch, [], *args)
+    axis = mesh_axes.AxisData(None, 1, manual=tuple(mesh_axes.mesh_axes_of(axes)))
     program, consts, out_dims = vmap_jaxpr(branch, axis, tuple(dims))
     batches = [
         x if dim is None else expand_dims(x, (0,)) for x, dim in zip(args, dims, strict=True)
     ]
-    outs = eval_jaxpr(program, [], *consts, *batches)
+    outs = stage3.eval_jaxpr(program, [], *consts, *batches)
     return [x if dim is None else squeeze(x, (dim,)) for x, dim in zip(outs, out_dims, strict=True)]
 
 
@@ -453,7 +428,7 @@ def switch(
             "use select or where; to choose for each example of a batch use vmap."
         )
     operands = _branch_operands("switch", operands, operand)
-    if without := closing_over_refs("switch", branches, operands):
+    if without := references.closing_over_refs("switch", branches, operands):
         return switch(index, without[0], *without[1])
     operands = tree_to_arrays(operands)
     if jit_is_disabled() and (known := known_number(index)) is not None:
@@ -461,7 +436,7 @@ def switch(
     if len(branches) == 1:
         return branches[0](*operands)
     index, last = as_index(index), len(branches) - 1
-    index = astype(clamp(*stage2.promote(0, index, last)), np.int32)
+    index = stage2.astype(clamp(*stage2.promote(0, index, last)), np.int32)
     return _passing_outer_refs(partial(choose, "switch", index), branches, operands)
 
 
@@ -498,7 +473,7 @@ def _common_types(
             raise BranchTypeError(
                 f"{caller}: {name_and_place_of(first.fun)} and {name_and_place_of(other.fun)} must "
                 "return the same tree structure: "
-                f"{explain_mismatch(first.out_tree, other.out_tree)}. Return the "
+                f"{stage2.explain_mismatch(first.out_tree, other.out_tree)}. Return the "
                 "same tree from all, with zeros where one has nothing."
             )
     columns = list(zip(*(c.out_avals for c in closed), strict=True))
@@ -535,7 +510,7 @@ def _casting(f: FlatFunction, target: Sequence[ShapedArray]) -> Callable[..., li
 
     def casting(*args: Any) -> list[Any]:
         return [
-            out if typeof(out) == aval else astype(out, aval.dtype)
+            out if typeof(out) == aval else stage2.astype(out, aval.dtype)
             for out, aval in zip(f(*args), target, strict=True)
         ]
 
@@ -580,9 +555,11 @@ def platform_dependent(
             )
     if "gpu" in per_platform:
         raise ValueError("platform_dependent: say 'cuda' or 'rocm' in place of 'gpu'")
-    index = bind1(platform_index_p, platforms=tuple(per_platform), others=default is not None)
+    index = stage2.bind1(
+        platform_index_p, platforms=tuple(per_platform), others=default is not None
+    )
     functions = list(named.values())
-    if not isinstance(index, Tracer):
+    if not isinstance(index, stage2.Tracer):
         return functions[int(index)](*args)
     return choose("platform_dependent", index, functions, tree_to_arrays(args))
 
@@ -616,4 +593,4 @@ def _platform_lower(
 
 
 declare(platform_index_p, abstract_eval=lambda **params: [_INDEX], lower=_platform_lower)
-impl_rules[platform_index_p] = _platform_index_impl
+stage2.impl_rules[platform_index_p] = _platform_index_impl

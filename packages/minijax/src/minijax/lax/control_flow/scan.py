@@ -7,58 +7,28 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+import minijax_stage2 as stage2
+import minijax_stage3 as stage3
 from minijax.errors import ConcretizationTypeError
 from minijax.errors.arguments import require_fit
 from minijax.lax.control_flow.program_cache import keeps_programs, scan_in_python
 from minijax.lax.control_flow.while_loop import repeat_while
 from minijax.lax.slicing import concatenate, slice
-from minijax.primitives.higher_order import (
-    Depends,
-    WithToken,
-    cotangent_ins,
-    declare_program,
-    tangent_outs,
-    unknown_outs,
-)
-from minijax.primitives.loops import (
-    Avals,
-    Flags,
-    call_text,
-    hoist_invariant,
-    split_by_sizes,
-    stage_body,
-    stage_with_carry,
-    until_stable,
-    while_text,
-)
+from minijax.primitives import higher_order, loops
+from minijax.primitives.higher_order import unknown_outs
+from minijax.runtime import refs as references
 from minijax.runtime.array import to_array, tree_to_arrays
 from minijax.runtime.effects import has_effects
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.runtime.refs import Ref, passing, values_of, with_outer_refs, write_all
 from minijax.settings.names import counted
 from minijax.settings.number_types import promote
 from minijax.settings.options import jit_is_disabled
+from minijax.transforms import checkpoint
 from minijax.transforms.backward_logs import log_from_program
-from minijax.transforms.checkpoint import (
-    MaySave,
-    SavedEqns,
-    save_in_program,
-    saving_rules,
-    split_eqn,
-)
 from minijax.transforms.vmap import vmap
 from minijax.tree_util import treedef_tuple
 from minijax.xla import trees
-from minijax_stage2 import (
-    Primitive,
-    ShapedArray,
-    Tracer,
-    Zero,
-    bind,
-    reshape,
-    tree_map,
-    typeof,
-)
+from minijax_stage2 import ShapedArray, Zero, bind, typeof
 from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints
@@ -66,15 +36,8 @@ from minijax_stage2.primitives import add_p
 from minijax_stage2.shaped_array import kind_of, typeof_named
 from minijax_stage2.source import Source, name_of
 from minijax_stage2.tangent import instantiate, tangent_type
-from minijax_stage2.tree import (
-    PyTreeDef,
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_unflatten,
-)
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
-from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, dce_jaxpr, eval_jaxpr
+from minijax_stage3 import Jaxpr, JaxprEqn, Var, dce_jaxpr
 from minijax_stage3.jaxpr import Atom, consts_as_invars, require_accepted
 from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
@@ -92,7 +55,7 @@ from minijax_stage4.transpose import UndefPrimal
 # The primitive of `scan`: its operands, its type, and its dependence analysis.
 
 
-scan_p = Primitive("scan", higher_order=True)
+scan_p = stage2.Primitive("scan", higher_order=True)
 
 
 def split_operands(items: Sequence[Any], params: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -101,17 +64,21 @@ def split_operands(items: Sequence[Any], params: dict[str, Any]) -> tuple[Any, A
     return items[:first], items[first:last], items[last:]
 
 
-def carry_through(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+def carry_through(
+    depends: higher_order.Depends, ins: loops.Flags, params: dict[str, Any]
+) -> loops.Flags:
     """Return flags of the carry parts that depend on the flagged operands after any iteration."""
     const_flags, carry_flags, xs_flags = split_operands(ins, params)
 
-    def after_iteration(flags: Flags) -> Flags:
+    def after_iteration(flags: loops.Flags) -> loops.Flags:
         return depends(params["jaxpr"], (*const_flags, *flags, *xs_flags))[: len(flags)]
 
-    return until_stable(carry_flags, after_iteration)
+    return loops.until_stable(carry_flags, after_iteration)
 
 
-def scan_dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+def scan_dependence(
+    depends: higher_order.Depends, ins: loops.Flags, params: dict[str, Any]
+) -> loops.Flags:
     const_flags, _, xs_flags = split_operands(ins, params)
     carry_flags = carry_through(depends, ins, params)
     outs = depends(params["jaxpr"], (*const_flags, *carry_flags, *xs_flags))
@@ -145,8 +112,8 @@ class _BodyParts(NamedTuple):
 
     known: Jaxpr
     unknown: dict[str, Any]
-    unknown_ins: Flags
-    unknown_outs: Flags
+    unknown_ins: loops.Flags
+    unknown_outs: loops.Flags
     sources: list[tuple[str, int]]  # for each residual, its place among "ins" or "outs" of `known`
     constant: list[bool]  # for each residual, whether it is loop-invariant
 
@@ -161,11 +128,11 @@ class _BodyParts(NamedTuple):
         stacked, constant = partition(self.constant, residuals)
         num_carry = self.unknown["num_carry"]
         num_consts = self.unknown["num_consts"] - len(constant)
-        consts, carry, xs = split_by_sizes(unknown_ins, num_consts, num_carry)
+        consts, carry, xs = loops.split_by_sizes(unknown_ins, num_consts, num_carry)
         return [*constant, *consts, *carry, *stacked, *xs]
 
 
-def _split_body(unknown_ins: Flags, params: dict[str, Any]) -> _BodyParts:
+def _split_body(unknown_ins: loops.Flags, params: dict[str, Any]) -> _BodyParts:
     jaxpr, num_carry = params["jaxpr"], params["num_carry"]
     const_flags, _, xs_flags = split_operands(unknown_ins, params)
     num_results = len(jaxpr.outvars) - num_carry
@@ -174,8 +141,8 @@ def _split_body(unknown_ins: Flags, params: dict[str, Any]) -> _BodyParts:
     forced = (*carry_flags, *[False] * num_results)
     parts: PartialJaxprs = split_jaxpr(jaxpr, (*const_flags, *carry_flags, *xs_flags), forced)
     all_outs = parts.known.outvars
-    outs, residuals = split_by_sizes(all_outs, len(all_outs) - parts.num_residuals)
-    consts, carry, elements = split_by_sizes(
+    outs, residuals = loops.split_by_sizes(all_outs, len(all_outs) - parts.num_residuals)
+    consts, carry, elements = loops.split_by_sizes(
         parts.known.invars, const_flags.count(False), carry_flags.count(False)
     )
     results = outs[len(carry) :]
@@ -203,7 +170,7 @@ def _split_body(unknown_ins: Flags, params: dict[str, Any]) -> _BodyParts:
     for number, var in enumerate(parts.known.invars):
         if var in same or var in elements:
             places[var] = "ins", number
-    in_residuals, in_consts, in_carry, in_xs = split_by_sizes(
+    in_residuals, in_consts, in_carry, in_xs = loops.split_by_sizes(
         parts.unknown.invars, len(residuals), sum(const_flags), sum(carry_flags)
     )
     in_stacked, in_constant = partition(constant, in_residuals)
@@ -289,7 +256,7 @@ def scan_transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
     # own.
     halves = _split_body(linear, params)
     known_ins, unknown_ins = partition(halves.unknown_ins, args)
-    known_outs = eval_jaxpr(halves.known, [], *known_ins)
+    known_outs = stage3.eval_jaxpr(halves.known, [], *known_ins)
     operands = halves.operands(known_ins, known_outs, unknown_ins)
     _, out_cts = partition(halves.unknown_outs, cts)
     in_cts = _linear_scan_transpose(out_cts, operands, halves.unknown)
@@ -309,11 +276,13 @@ def _linear_scan_transpose(
         tuple(isinstance(x, UndefPrimal) for x in operands) for operands in (consts, xs)
     )
     linear = (*const_flags, *[True] * num_carry, *xs_flags)
-    carry_cts, ys_cts = split_by_sizes(cts, num_carry)
+    carry_cts, ys_cts = loops.split_by_sizes(cts, num_carry)
     ys_flags = tuple(type(ct) is not Zero for ct in ys_cts)
-    carry_flags = until_stable(
+    carry_flags = loops.until_stable(
         tuple(type(ct) is not Zero for ct in carry_cts),
-        lambda flags: split_operands(cotangent_ins(jaxpr, linear, (*flags, *ys_flags)), params)[1],
+        lambda flags: split_operands(
+            higher_order.cotangent_ins(jaxpr, linear, (*flags, *ys_flags)), params
+        )[1],
     )
     forced = (*[False] * len(consts), *carry_flags, *[False] * len(xs))
     program, more, nonzero_ins = transpose_jaxpr(jaxpr, linear, (*carry_flags, *ys_flags), forced)
@@ -325,11 +294,11 @@ def _linear_scan_transpose(
 
     # The program takes constants, elements, cotangents. The cotangents of constants are summed over
     # # iterations.
-    in_consts, in_xs, in_carry, in_ys = split_by_sizes(
+    in_consts, in_xs, in_carry, in_ys = loops.split_by_sizes(
         program.invars, len(more) + len(known_consts), len(known_xs), len(carry_cts)
     )
     sizes = [sum(part) for part in split_operands(nonzero_ins, params)]
-    to_consts, to_carry, to_xs = split_by_sizes(program.outvars, *sizes[:2])
+    to_consts, to_carry, to_xs = loops.split_by_sizes(program.outvars, *sizes[:2])
     in_sums, out_sums = ([Var(x.aval) for x in to_consts] for _ in range(2))
     additions = [
         JaxprEqn(add_p, [total, x], [out], {})
@@ -353,7 +322,7 @@ def _linear_scan_transpose(
             "reverse": not params["reverse"],
         },
     )
-    found_carry, found_sums, found_xs = split_by_sizes(outs, len(carry_cts), len(sums))
+    found_carry, found_sums, found_xs = loops.split_by_sizes(outs, len(carry_cts), len(sums))
     found = iter([*found_sums, *found_carry, *found_xs])
     return [next(found) if nonzero else None for nonzero in nonzero_ins]
 
@@ -361,7 +330,9 @@ def _linear_scan_transpose(
 # The rules of `scan`: each interpreter transforms the program of the body.
 
 
-def _scan_lower(b: FunctionBuilder, out_avals: Avals, *args: Value, **params: Any) -> list[Value]:
+def _scan_lower(
+    b: FunctionBuilder, out_avals: loops.Avals, *args: Value, **params: Any
+) -> list[Value]:
     """A loop over a counter, the carry, and the results; each iteration writes one element."""
     jaxpr, length, unroll = params["jaxpr"], params["length"], params["unroll"]
     consts, init, xs = split_operands(args, params)
@@ -378,7 +349,7 @@ def _scan_lower(b: FunctionBuilder, out_avals: Avals, *args: Value, **params: An
         position = binary("subtract", number(length - 1), i) if params["reverse"] else i
         zero = number(0)
         elements = [_iteration_element(b, x, position, zero) for x in xs]
-        outs = call_text(b, jaxpr, "scan_body", [*consts, *state[:num_carry], *elements])
+        outs = loops.call_text(b, jaxpr, "scan_body", [*consts, *state[:num_carry], *elements])
         ys = [
             _with_element(b, ys, y, position, zero)
             for ys, y in zip(state[num_carry:], outs[num_carry:], strict=True)
@@ -401,7 +372,7 @@ def _scan_lower(b: FunctionBuilder, out_avals: Avals, *args: Value, **params: An
     # Results start as zeros, and every element is overwritten.
     state = [number(0), *init, *(b.constant(0, aval) for aval in out_avals[num_carry:])]
     if in_loop > unroll:
-        state = while_text(b, state, condition, iteration_text)
+        state = loops.while_text(b, state, condition, iteration_text)
     elif in_loop:
         state = iteration_text(state)
     i, *rest = state
@@ -444,7 +415,7 @@ def _scan_jvp(
     const_flags, _, xs_flags = split_operands(nonzero, params)
     num_results = len(jaxpr.outvars) - num_carry
 
-    carry_flags = carry_through(tangent_outs, nonzero, params)
+    carry_flags = carry_through(higher_order.tangent_outs, nonzero, params)
     forced = (*carry_flags, *[False] * num_results)
     program, more, out_nonzero = jvp_jaxpr(jaxpr, (*const_flags, *carry_flags, *xs_flags), forced)
     consts, init, xs = split_operands(primals, params)
@@ -455,10 +426,10 @@ def _scan_jvp(
 
     # The program takes constants, primals, tangents. Each tangent is placed beside its primal.
     num_dots = len(carry_dots)
-    in_more, in_consts, in_carry, in_xs, dot_consts, dot_carry, dot_xs = split_by_sizes(
+    in_more, in_consts, in_carry, in_xs, dot_consts, dot_carry, dot_xs = loops.split_by_sizes(
         program.invars, len(more), len(consts), len(init), len(xs), len(const_dots), num_dots
     )
-    out_carry, out_ys, out_dots, out_ys_dots = split_by_sizes(
+    out_carry, out_ys, out_dots, out_ys_dots = loops.split_by_sizes(
         program.outvars, num_carry, num_results, num_dots
     )
     ordered = Jaxpr(
@@ -477,7 +448,7 @@ def _scan_jvp(
             "num_carry": num_carry + num_dots,
         },
     )
-    out_carry, out_dots, out_ys, out_ys_dots = split_by_sizes(
+    out_carry, out_dots, out_ys, out_ys_dots = loops.split_by_sizes(
         outs, num_carry, num_dots, num_results
     )
     results = [*out_carry, *out_ys]
@@ -496,13 +467,13 @@ def _scan_vmap(
     num_results = len(jaxpr.outvars) - num_carry
     element_dims = tuple(None if dim is None else 0 for dim in xs_dims)
 
-    def program_for(batched: Flags) -> tuple[Jaxpr, list[Any], list[BatchDim]]:
+    def program_for(batched: loops.Flags) -> tuple[Jaxpr, list[Any], list[BatchDim]]:
         carry_dims = tuple(0 if b else None for b in batched)
         forced = (*batched, *[False] * num_results)
         in_dims = (*const_dims, *carry_dims, *element_dims)
         return vmap_jaxpr(jaxpr, axis, in_dims, forced)
 
-    batched = until_stable(
+    batched = loops.until_stable(
         tuple(dim is not None for dim in init_dims),
         lambda flags: [dim is not None for dim in program_for(flags)[2][:num_carry]],
     )
@@ -531,7 +502,7 @@ def _scan_dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], Jax
     params = eqn.params
     jaxpr, num_carry = params["jaxpr"], params["num_carry"]
     used_carry, used_results = tuple(used_outs[:num_carry]), tuple(used_outs[num_carry:])
-    used_carry = until_stable(
+    used_carry = loops.until_stable(
         used_carry,
         lambda flags: split_operands(dce_jaxpr(jaxpr, [*flags, *used_results])[1], params)[1],
     )
@@ -552,7 +523,7 @@ def _scan_dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], Jax
 
 
 def _scan_effects(
-    with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
+    with_token: higher_order.WithToken, eqn: JaxprEqn, token: Var | stage3.Literal, following: Var
 ) -> list[JaxprEqn]:
     """The token is the last part of the carry."""
 
@@ -592,15 +563,15 @@ def _scan_keys(
     return found.each_iteration("scan", num_consts, num_carry) if length > 1 else found
 
 
-def _save(eqn: JaxprEqn, may_save: MaySave) -> SavedEqns | None:
+def _save(eqn: JaxprEqn, may_save: checkpoint.MaySave) -> checkpoint.SavedEqns | None:
     """Save values of each iteration as stacked results, which are elements of the second scan."""
-    parts = save_in_program(eqn.params["jaxpr"], may_save)
+    parts = checkpoint.save_in_program(eqn.params["jaxpr"], may_save)
     if parts is None:
         return None
-    kept, invars = split_by_sizes(parts.unknown.invars, parts.num_residuals)
+    kept, invars = loops.split_by_sizes(parts.unknown.invars, parts.num_residuals)
     saved = [Var(x.aval.with_axis(0, eqn.params["length"])) for x in kept]
     body = Jaxpr([], [*invars, *kept], parts.unknown.eqns, parts.unknown.outvars)
-    return split_eqn(
+    return checkpoint.split_eqn(
         eqn,
         saved,
         ({**eqn.params, "jaxpr": parts.known}, eqn.invars),
@@ -608,7 +579,7 @@ def _save(eqn: JaxprEqn, may_save: MaySave) -> SavedEqns | None:
     )
 
 
-saving_rules[scan_p] = _save
+checkpoint.saving_rules[scan_p] = _save
 
 
 def _scan_steps(args: Sequence[Any], **params: Any) -> None:
@@ -616,11 +587,11 @@ def _scan_steps(args: Sequence[Any], **params: Any) -> None:
     xs = list(builtins.map(np.asarray, xs))
     indices = range(params["length"])
     for i in reversed(indices) if params["reverse"] else indices:
-        outs = eval_jaxpr(params["jaxpr"], [], *consts, *carry, *(x[i] for x in xs))
+        outs = stage3.eval_jaxpr(params["jaxpr"], [], *consts, *carry, *(x[i] for x in xs))
         carry = outs[: params["num_carry"]]
 
 
-declare_program(
+higher_order.declare_program(
     scan_p,
     abstract_eval=scan_type,
     lower=_scan_lower,
@@ -699,21 +670,21 @@ def _scan(
     """`scan`, or with `counts` a `fori_loop`, whose users see only the last entry of the carry."""
     require_function("scan", f)
 
-    def stage_scan(refs: Sequence[Ref]) -> Any:
+    def stage_scan(refs: Sequence[references.Ref]) -> Any:
         if not refs:
             return _scan_alone(f, init, xs, length, reverse, unroll, counts)
 
         def scan_body(state: Any, x: Any) -> Any:
-            values, (carry, y) = passing(refs, f)(state[0], state[1], x)
+            values, (carry, y) = references.passing(refs, f)(state[0], state[1], x)
             return (values, carry), y
 
         scan_body.__name__ = name_of(f)
-        state = values_of(refs), init
+        state = references.values_of(refs), init
         (values, last), ys = _scan_alone(scan_body, state, xs, length, reverse, unroll, counts)
-        write_all(refs, values)
+        references.write_all(refs, values)
         return last, ys
 
-    return with_outer_refs(stage_scan)
+    return references.with_outer_refs(stage_scan)
 
 
 def _scan_alone(
@@ -728,8 +699,8 @@ def _scan_alone(
     """`_scan` of a function that uses no references of the surrounding code."""
     if type(reverse) is not bool:
         require_fit("scan", "reverse", reverse, bool)
-    carry, carry_tree = tree_flatten(init)
-    elements, xs_tree = tree_flatten(xs)
+    carry, carry_tree = stage2.tree.tree_flatten(init)
+    elements, xs_tree = stage2.tree.tree_flatten(xs)
     length = _length(f, xs, length)
     if length and jit_is_disabled():
         init, xs = tree_to_arrays((init, xs))
@@ -742,16 +713,16 @@ def _scan_alone(
         return argument_names(f, (init, xs), {})
 
     abstractify(f"scan of `{name_of(f)}`", operand_names, [*carry, *elements])
-    closed, carry = stage_with_carry(
+    closed, carry = loops.stage_with_carry(
         "scan",
         f,
-        lambda avals: stage_body(body, [*avals, *element_avals], "scan", f, operand_names),
+        lambda avals: loops.stage_body(body, [*avals, *element_avals], "scan", f, operand_names),
         lambda: _carry_and_result(f, body.out_tree)[0],
         carry_tree,
         carry,
         counts,
     )
-    jaxpr, is_const = hoist_invariant(
+    jaxpr, is_const = loops.hoist_invariant(
         consts_as_invars(closed.jaxpr), len(closed.consts), (False,) * len(carry)
     )
     changing, invariant = partition(is_const, carry)
@@ -771,12 +742,12 @@ def _scan_alone(
     _, result_tree = _carry_and_result(f, body.out_tree)
     last = merge(is_const, outs[: len(changing)], invariant)
     return (
-        tree_unflatten(carry_tree, [to_array(x) for x in last]),
-        tree_unflatten(result_tree, [to_array(x) for x in outs[len(changing) :]]),
+        stage2.tree.tree_unflatten(carry_tree, [to_array(x) for x in last]),
+        stage2.tree.tree_unflatten(result_tree, [to_array(x) for x in outs[len(changing) :]]),
     )
 
 
-def _carry_and_result(f: Any, out_tree: PyTreeDef) -> list[PyTreeDef]:
+def _carry_and_result(f: Any, out_tree: stage2.tree.PyTreeDef) -> list[stage2.tree.PyTreeDef]:
     """The structures of the two results of the body."""
     node, parts = trees.node_data(out_tree), trees.children(out_tree)
     if node is None or node[0] not in (tuple, list) or len(parts) != 2:
@@ -790,14 +761,15 @@ def _carry_and_result(f: Any, out_tree: PyTreeDef) -> list[PyTreeDef]:
 def _length(f: Any, xs: Any, length: Any) -> int:
     """Return the number of iterations."""
     rows = []
-    for path, x in tree_flatten_with_path(xs)[0]:
+    for path, x in stage2.tree.tree_flatten_with_path(xs)[0]:
         shape = typeof(x).shape
         if not shape:
             raise ValueError(
-                f"scan of `{name_of(f)}`: xs{keystr(path)} is a scalar, and has no elements to "
+                f"scan of `{name_of(f)}`: xs{stage2.tree.keystr(path)} is a scalar, and has no "
+                "elements to "
                 "take; close over a loop-invariant value"
             )
-        rows.append((f"xs{keystr(path)}", str(shape), shape[0]))
+        rows.append((f"xs{stage2.tree.keystr(path)}", str(shape), shape[0]))
     if length is not None:
         try:
             length = operator.index(length)
@@ -875,7 +847,7 @@ def fori_loop(
     if first.dtype != last.dtype and not (are_weak and first.dtype.kind == last.dtype.kind == "i"):
         raise TypeError(f"fori_loop: lower and upper must have one dtype, found {first} and {last}")
     init_val = tree_to_arrays(init_val)
-    if not any(isinstance(x, Tracer) for x in (lower, upper)):
+    if not any(isinstance(x, stage2.Tracer) for x in (lower, upper)):
         length = max(int(upper) - int(lower), 0)
         if length == 0:
             return init_val
@@ -952,18 +924,20 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 
         def split_batches(x: Any) -> Any:
             whole = _slice_elements(x, 0, length - rest)
-            return reshape(whole, (batches, batch_size, *typeof(x).shape[1:]))
+            return stage2.reshape(whole, (batches, batch_size, *typeof(x).shape[1:]))
 
         def join_batches(x: Any) -> Any:
-            return reshape(x, (batches * batch_size, *typeof(x).shape[2:]))
+            return stage2.reshape(x, (batches * batch_size, *typeof(x).shape[2:]))
 
-        out = scan(_one_by_one(vmap(f)), None, tree_map(split_batches, xs))[1]
-        parts.append(tree_map(join_batches, out))
+        out = scan(_one_by_one(vmap(f)), None, stage2.tree_map(split_batches, xs))[1]
+        parts.append(stage2.tree_map(join_batches, out))
     if rest or not batches:
-        parts.append(vmap(f)(tree_map(lambda x: _slice_elements(x, length - rest, length), xs)))
+        parts.append(
+            vmap(f)(stage2.tree_map(lambda x: _slice_elements(x, length - rest, length), xs))
+        )
     if len(parts) == 1:
         return parts[0]
-    return tree_map(lambda *pieces: concatenate(pieces, 0), *parts)
+    return stage2.tree_map(lambda *pieces: concatenate(pieces, 0), *parts)
 
 
 def _slice_elements(x: Any, start: int, limit: int) -> Any:

@@ -3,45 +3,24 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import minijax_stage2 as stage2
+import minijax_stage3 as stage3
 from minijax.errors import TreeMismatchError
+from minijax.primitives import loops
 from minijax.primitives.higher_order import WithToken, declare_program
-from minijax.primitives.loops import (
-    Avals,
-    Flags,
-    call_text,
-    split_by_sizes,
-    stage_body,
-    until_stable,
-)
 from minijax.runtime.array import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.number_types import result_type
 from minijax.transforms.custom_derivatives import JvpRule, custom_call
 from minijax.tree_util import treedef_tuple
 from minijax.xla import trees
-from minijax_stage2 import (
-    Primitive,
-    ShapedArray,
-    Zero,
-    astype,
-    bind,
-    explain_mismatch,
-    neg,
-    typeof,
-)
+from minijax_stage2 import ShapedArray, Zero, bind, typeof
 from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate
-from minijax_stage2.tree import (
-    PyTreeDef,
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_unflatten,
-)
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
-from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr, jit_p
+from minijax_stage3 import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from minijax_stage3.jaxpr import consts_as_invars, require_accepted
 from minijax_stage3.jit_rules import vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value
@@ -62,19 +41,25 @@ class Program(NamedTuple):
 
     jaxpr: Jaxpr
     consts: list[Any]
-    out_tree: PyTreeDef
+    out_tree: stage2.tree.PyTreeDef
 
 
 def stage_part(
-    caller: str, fun: Callable[..., Any], in_avals: Avals, in_tree: PyTreeDef, named: Any = None
+    caller: str,
+    fun: Callable[..., Any],
+    in_avals: loops.Avals,
+    in_tree: stage2.tree.PyTreeDef,
+    named: Any = None,
 ) -> Program:
     """Stage a function that is part of an equation; messages name `named` instead."""
     flat = FlatFunction(fun, in_tree)
-    closed = stage_body(flat, in_avals, caller, named or fun)
+    closed = loops.stage_body(flat, in_avals, caller, named or fun)
     return Program(consts_as_invars(closed.jaxpr), closed.consts, flat.out_tree)
 
 
-def without_aux(label: str, fun: Any, out_tree: PyTreeDef, has_aux: bool) -> PyTreeDef:
+def without_aux(
+    label: str, fun: Any, out_tree: stage2.tree.PyTreeDef, has_aux: bool
+) -> stage2.tree.PyTreeDef:
     """The structure of the solution within the structure of a solver's result.
 
     Raises:
@@ -91,17 +76,24 @@ def without_aux(label: str, fun: Any, out_tree: PyTreeDef, has_aux: bool) -> PyT
     return trees.children(out_tree)[0]
 
 
-def check_structure(label: str, fun: Any, name: str, expected: PyTreeDef, found: PyTreeDef) -> None:
+def check_structure(
+    label: str, fun: Any, name: str, expected: stage2.tree.PyTreeDef, found: stage2.tree.PyTreeDef
+) -> None:
     """Raise TreeMismatchError unless a function's result has the structure of `name`."""
     if found != expected:
         raise TreeMismatchError(
             f"{label} `{name_of(fun)}` must return the structure of {name}: "
-            + explain_mismatch(expected, found, name="result")
+            + stage2.explain_mismatch(expected, found, name="result")
         )
 
 
 def check_types(
-    label: str, fun: Any, name: str, tree: PyTreeDef, expected: Avals, found: Avals
+    label: str,
+    fun: Any,
+    name: str,
+    tree: stage2.tree.PyTreeDef,
+    expected: loops.Avals,
+    found: loops.Avals,
 ) -> None:
     """Raise an error unless a function's result has the types of `name`.
 
@@ -112,16 +104,24 @@ def check_types(
     differing = _differing(expected, found)
     if not differing:
         return
-    paths = [path for path, _ in tree_flatten_with_path(tree_unflatten(tree, expected))[0]]
+    paths = [
+        path
+        for path, _ in stage2.tree.tree_flatten_with_path(
+            stage2.tree.tree_unflatten(tree, expected)
+        )[0]
+    ]
     rows = [("", name, "returned")]
-    rows += [(f"result{keystr(paths[i])}", str(expected[i]), str(found[i])) for i in differing]
+    rows += [
+        (f"result{stage2.tree.keystr(paths[i])}", str(expected[i]), str(found[i]))
+        for i in differing
+    ]
     table = "\n".join(f"    {path:<24} {x:<16} {y}" for path, x, y in rows)
     shapes_differ = any(expected[i].shape != found[i].shape for i in differing)
     error = ValueError if shapes_differ else TypeError
     raise error(f"{label} `{name_of(fun)}` must return the types of {name}\n{table}")
 
 
-def _differing(expected: Avals, found: Avals) -> Sequence[int]:
+def _differing(expected: loops.Avals, found: loops.Avals) -> Sequence[int]:
     return [
         i
         for i, (x, y) in enumerate(zip(expected, found, strict=True))
@@ -176,7 +176,7 @@ def custom_root(
     for fun in (f, solve, tangent_solve):
         require_function(caller, fun)
     guess = tree_to_arrays(initial_guess)
-    leaves, tree = tree_flatten(guess)
+    leaves, tree = stage2.tree.tree_flatten(guess)
     abstractify(f"{caller} of `{name_of(f)}`", lambda: argument_names(f, (guess,), {}), leaves)
     one, two = treedef_tuple([tree]), treedef_tuple([tree, tree])
     avals = list(map(typeof, leaves))
@@ -203,13 +203,13 @@ def custom_root(
     counts = [len(part.consts) for part in parts]
 
     def root(*args: Any) -> list[Any]:
-        _, consts, _, guess = split_by_sizes(args, *counts)
+        _, consts, _, guess = loops.split_by_sizes(args, *counts)
         return eval_jaxpr(solve_part.jaxpr, [], *consts, *guess)
 
     def root_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         outs = custom_call(root, rule, primals, solve)
         x = outs[: len(leaves)]
-        f_consts, _, consts, _ = split_by_sizes(primals, *counts)
+        f_consts, _, consts, _ = loops.split_by_sizes(primals, *counts)
 
         def f_at_root(*params: Any) -> list[Any]:
             return eval_jaxpr(f_part.jaxpr, [], *params, *x)
@@ -218,13 +218,13 @@ def custom_root(
         out_dots: list[Any] = [Zero.like(out) for out in outs]
         if any(type(change) is not Zero for change in changes):
             dots = eval_jaxpr(tangent_part.jaxpr, [], *consts, *x, *map(instantiate, changes))
-            out_dots[: len(x)] = map(neg, dots)
+            out_dots[: len(x)] = map(stage2.neg, dots)
         return outs, out_dots
 
     rule = JvpRule(root_jvp)
     consts = [const for part in parts for const in part.consts]
     outs = custom_call(root, rule, [*consts, *leaves], solve)
-    return tree_to_arrays(tree_unflatten(solve_part.out_tree, outs))
+    return tree_to_arrays(stage2.tree.tree_unflatten(solve_part.out_tree, outs))
 
 
 # `custom_linear_solve`: solutions of linear systems, differentiated implicitly.
@@ -251,7 +251,7 @@ class Equations(NamedTuple):
 
 # Operands: the constants of each program, in the order of `Equations`, then the right-hand side.
 # Each program takes its constants first.
-linear_solve_p = Primitive("linear_solve", higher_order=True)
+linear_solve_p = stage2.Primitive("linear_solve", higher_order=True)
 
 
 @evaluated_by_library
@@ -297,7 +297,7 @@ def custom_linear_solve(
     if transpose_solve is None and symmetric:
         transpose_solve = solve
     b = tree_to_arrays(b)
-    leaves, tree = tree_flatten(b)
+    leaves, tree = stage2.tree.tree_flatten(b)
     abstractify(
         f"{caller} of `{name_of(matvec)}`", lambda: argument_names(matvec, (b,), {}), leaves
     )
@@ -332,11 +332,11 @@ def custom_linear_solve(
         programs=Equations(*[None if part is None else part.jaxpr for part in parts]),
         counts=Equations(*map(len, consts)),
     )
-    return tree_to_arrays(tree_unflatten(solve_part.out_tree, outs))
+    return tree_to_arrays(stage2.tree.tree_unflatten(solve_part.out_tree, outs))
 
 
 def _stage_matvec(
-    matvec: Callable[..., Any], b: Sequence[Any], tree: PyTreeDef
+    matvec: Callable[..., Any], b: Sequence[Any], tree: stage2.tree.PyTreeDef
 ) -> tuple[Program, list[Any]]:
     """The program of `matvec`, and the right-hand side, promoted to the dtypes that it returns."""
     label = "custom_linear_solve: matvec"
@@ -347,7 +347,7 @@ def _stage_matvec(
         check_structure(label, matvec, "b", tree, program.out_tree)
         found = program.jaxpr.out_avals
         promoted = [
-            x if aval.dtype == out.dtype else astype(x, result_type(aval, out).dtype)
+            x if aval.dtype == out.dtype else stage2.astype(x, result_type(aval, out).dtype)
             for x, aval, out in zip(b, avals, found, strict=True)
         ]
         if [typeof(x).dtype for x in promoted] == [aval.dtype for aval in avals]:
@@ -369,20 +369,22 @@ def _part_function(part: Program) -> Callable[[Any], Any]:
     """A staged map as a function of pytrees, which a solver can call."""
 
     def apply_part(x: Any) -> Any:
-        leaves, tree = tree_flatten(x)
+        leaves, tree = stage2.tree.tree_flatten(x)
         if tree != part.out_tree:
             raise TreeMismatchError(
                 "custom_linear_solve: the transpose of matvec takes an argument of the structure "
-                f"of b: {explain_mismatch(part.out_tree, tree, name='argument')}"
+                f"of b: {stage2.explain_mismatch(part.out_tree, tree, name='argument')}"
             )
-        return tree_unflatten(part.out_tree, eval_jaxpr(part.jaxpr, [], *part.consts, *leaves))
+        return stage2.tree.tree_unflatten(
+            part.out_tree, eval_jaxpr(part.jaxpr, [], *part.consts, *leaves)
+        )
 
     return apply_part
 
 
 def split_operands(operands: Sequence[Any], counts: Equations) -> tuple[Equations, list[Any]]:
     """The constants of each program, and the right-hand side."""
-    *consts, b = split_by_sizes(operands, *counts)
+    *consts, b = loops.split_by_sizes(operands, *counts)
     return Equations(*consts), b
 
 
@@ -402,10 +404,10 @@ def _linear_solve_type(
 
 
 def _linear_solve_lower(
-    b: FunctionBuilder, out_avals: Avals, *args: Value, programs: Equations, counts: Equations
+    b: FunctionBuilder, out_avals: loops.Avals, *args: Value, programs: Equations, counts: Equations
 ) -> list[Value]:
     consts, right_hand_side = split_operands(args, counts)
-    return call_text(b, programs.solve, "linear_solve", [*consts.solve, *right_hand_side])
+    return loops.call_text(b, programs.solve, "linear_solve", [*consts.solve, *right_hand_side])
 
 
 def _linear_solve_jvp(
@@ -448,17 +450,17 @@ def _linear_solve_vmap(
     consts, b = split_operands(values, counts)
     const_dims, b_dims = split_operands(dims, counts)
 
-    def program_for(part: int, batched: Flags, forced: Flags | None) -> Any:
+    def program_for(part: int, batched: loops.Flags, forced: loops.Flags | None) -> Any:
         in_dims = (*const_dims[part], *(0 if flag else None for flag in batched))
         return vmap_jaxpr(programs[part], axis, in_dims, forced)
 
     parts = [part for part, jaxpr in enumerate(programs) if jaxpr is not None]
 
-    def becomes_batched(batched: Flags) -> list[bool]:
+    def becomes_batched(batched: loops.Flags) -> list[bool]:
         rows = [program_for(part, batched, None)[2][: len(b)] for part in parts]
         return [any(dim is not None for dim in column) for column in zip(*rows, strict=True)]
 
-    batched = until_stable(tuple(dim is not None for dim in b_dims), becomes_batched)
+    batched = loops.until_stable(tuple(dim is not None for dim in b_dims), becomes_batched)
     batched_programs: list[Jaxpr | None] = [None] * len(programs)
     batched_consts: list[list[Any]] = [[]] * len(programs)
     out_dims = Equations(*[None] * len(programs))._asdict()
@@ -497,7 +499,7 @@ def _linear_solve_transpose(
             "custom_linear_solve is differentiated in reverse mode, which solves the transposed "
             "equations: give transpose_solve, or symmetric=True where matvec is its own transpose"
         )
-    x_cts, aux_cts = split_by_sizes(cts, len(b))
+    x_cts, aux_cts = loops.split_by_sizes(cts, len(b))
     if any(type(ct) is not Zero for ct in aux_cts):
         raise NonlinearError(
             "custom_linear_solve: what solve returns besides the solution is not linear in b"
@@ -514,14 +516,14 @@ def _linear_solve_transpose(
 
 
 def _linear_solve_effects(
-    with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
+    with_token: WithToken, eqn: JaxprEqn, token: Var | stage3.Literal, following: Var
 ) -> list[JaxprEqn]:
     """A call of the solver, which calls the map to invert."""
     programs, counts = eqn.params["programs"], eqn.params["counts"]
     consts, b = split_operands(eqn.invars, counts)
     params = {"jaxpr": with_token(programs.solve), "name": "linear_solve"}
     outvars = [*eqn.outvars, following]
-    return [JaxprEqn(jit_p, [*consts.solve, *b, token], outvars, params, eqn.source)]
+    return [JaxprEqn(stage3.jit_p, [*consts.solve, *b, token], outvars, params, eqn.source)]
 
 
 def _linear_solve_keys(

@@ -5,52 +5,27 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+import minijax_stage2 as stage2
+import minijax_stage3 as stage3
 from minijax.lax.control_flow.program_cache import keeps_programs, while_in_python
 from minijax.lax.reductions import reduce_or
+from minijax.primitives import higher_order, loops
 from minijax.primitives.axes import plain_type, varying_program_rules, vma_of
-from minijax.primitives.higher_order import (
-    Depends,
-    WithToken,
-    declare_program,
-    tangent_outs,
-    unknown_outs,
-)
-from minijax.primitives.loops import (
-    Avals,
-    Flags,
-    call_text,
-    hoist_invariant,
-    split_by_sizes,
-    stage_body,
-    stage_to_jaxpr,
-    stage_with_carry,
-    until_stable,
-    while_text,
-)
 from minijax.primitives.methods import does_io, refuse_io
+from minijax.runtime import refs as references
 from minijax.runtime.array import to_array, tree_to_arrays
 from minijax.runtime.effects import has_effects
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.runtime.refs import Ref, passing, values_of, with_outer_refs, write_all
 from minijax.settings.options import jit_is_disabled
 from minijax.transforms.checkpoint import name_p
 from minijax.tree_util import treedef_tuple
-from minijax_stage2 import (
-    Primitive,
-    ShapedArray,
-    Zero,
-    bind,
-    bind1,
-    broadcast_in_dim,
-    select_n,
-    typeof,
-)
+from minijax_stage2 import ShapedArray, Zero, bind, typeof
 from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
-from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, dce_jaxpr, eval_jaxpr, jit_p
+from minijax_stage3 import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from minijax_stage3.jaxpr import consts_as_invars, inner_jaxprs, require_accepted
 from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value
@@ -64,7 +39,7 @@ from minijax_stage4.transpose import UndefPrimal
 # programs take their constants first.
 
 
-while_p = Primitive("while", higher_order=True)
+while_p = stage2.Primitive("while", higher_order=True)
 
 
 # The rules of `while_loop`: each interpreter transforms its two programs.
@@ -93,7 +68,7 @@ def _while_type(
 
 def _while_lower(
     b: FunctionBuilder,
-    out_avals: Avals,
+    out_avals: loops.Avals,
     *args: Value,
     cond_jaxpr: Jaxpr,
     body_jaxpr: Jaxpr,
@@ -103,20 +78,22 @@ def _while_lower(
     cond_operands, body_operands, init = _split_operands(args, cond_consts, body_consts)
 
     def condition(carry: list[Value]) -> Value:
-        return call_text(b, cond_jaxpr, "while_condition", [*cond_operands, *carry])[0]
+        return loops.call_text(b, cond_jaxpr, "while_condition", [*cond_operands, *carry])[0]
 
     def body_text(carry: list[Value]) -> list[Value]:
-        return call_text(b, body_jaxpr, "while_body", [*body_operands, *carry])
+        return loops.call_text(b, body_jaxpr, "while_body", [*body_operands, *carry])
 
-    return while_text(b, init, condition, body_text)
+    return loops.while_text(b, init, condition, body_text)
 
 
-def _while_dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+def _while_dependence(
+    depends: higher_order.Depends, ins: loops.Flags, params: dict[str, Any]
+) -> loops.Flags:
     """Return flags of carry parts that depend on flagged operands; all, if the condition does."""
     cond_flags, body_flags, carry_flags = _split_operands(
         ins, params["cond_consts"], params["body_consts"]
     )
-    carry_flags = until_stable(
+    carry_flags = loops.until_stable(
         carry_flags, lambda flags: depends(params["body_jaxpr"], (*body_flags, *flags))
     )
     (condition_flag,) = depends(params["cond_jaxpr"], (*cond_flags, *carry_flags))
@@ -132,13 +109,15 @@ def _while_jvp(
     cond_operands, body_operands, init = _split_operands(primals, cond_consts, body_consts)
     _, body_dots, init_dots = _split_operands(tangents, cond_consts, body_consts)
     consts_nonzero = tuple(type(t) is not Zero for t in body_dots)
-    nonzero = _while_dependence(tangent_outs, tuple(type(t) is not Zero for t in tangents), params)
+    nonzero = _while_dependence(
+        higher_order.tangent_outs, tuple(type(t) is not Zero for t in tangents), params
+    )
     program, consts, _ = jvp_jaxpr(body_jaxpr, (*consts_nonzero, *nonzero), nonzero)
     dots = [instantiate(t) for t, keep in zip(init_dots, nonzero, strict=True) if keep]
     const_dots = [t for t in body_dots if type(t) is not Zero]
     # The program takes constants, primals, tangents, with the body's constants first in both.
     size, count = len(init), len(consts) + body_consts
-    in_consts, in_carry, in_const_dots, in_dots = split_by_sizes(
+    in_consts, in_carry, in_const_dots, in_dots = loops.split_by_sizes(
         program.invars, count, size, len(const_dots)
     )
     invars = [*in_consts, *in_const_dots, *in_carry, *in_dots]
@@ -182,18 +161,18 @@ def _while_vmap(
     cond_operands, body_operands, init = _split_operands(values, cond_consts, body_consts)
     cond_dims, body_dims, init_dims = _split_operands(tuple(dims), cond_consts, body_consts)
 
-    def programs_for(batched: Flags) -> tuple[Any, Any]:
+    def programs_for(batched: loops.Flags) -> tuple[Any, Any]:
         carry_dims = tuple(0 if b else None for b in batched)
         return (
             vmap_jaxpr(cond_jaxpr, axis, (*cond_dims, *carry_dims)),
             vmap_jaxpr(body_jaxpr, axis, (*body_dims, *carry_dims), batched),
         )
 
-    def becomes_batched(batched: Flags) -> list[bool]:
+    def becomes_batched(batched: loops.Flags) -> list[bool]:
         (_, _, (cond_dim,)), (_, _, out_dims) = programs_for(batched)
         return [cond_dim is not None or dim is not None for dim in out_dims]
 
-    batched = until_stable(tuple(dim is not None for dim in init_dims), becomes_batched)
+    batched = loops.until_stable(tuple(dim is not None for dim in init_dims), becomes_batched)
     init = [
         move_batch_dim(x, axis, dim, 0) if b else x
         for x, dim, b in zip(init, init_dims, batched, strict=True)
@@ -245,17 +224,17 @@ def _until_all_end(
         cond_operands, body_operands, carry = _split_operands(args, cond_consts, body_consts)
         (holds,) = eval_jaxpr(condition, [], *cond_operands, *carry)
         outs = eval_jaxpr(body, [], *body_operands, *carry)
-        holds = bind1(name_p, holds, name=SOME_EXAMPLES)
+        holds = stage2.bind1(name_p, holds, name=SOME_EXAMPLES)
         return [
-            select_n(broadcast_in_dim(holds, typeof(x).shape, (0,)), x, new)
+            stage2.select_n(stage2.broadcast_in_dim(holds, typeof(x).shape, (0,)), x, new)
             for x, new in zip(carry, outs, strict=True)
         ]
 
     carry_avals = body.in_avals[body_consts:]
     in_avals = [*condition.in_avals[:cond_consts], *body.in_avals[:body_consts], *carry_avals]
     return (
-        stage_to_jaxpr(any_holds, condition.in_avals, "vmap"),
-        stage_to_jaxpr(masked_step, in_avals, "vmap"),
+        loops.stage_to_jaxpr(any_holds, condition.in_avals, "vmap"),
+        loops.stage_to_jaxpr(masked_step, in_avals, "vmap"),
     )
 
 
@@ -264,7 +243,7 @@ def _while_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEq
 
     Residuals of iterations cannot be stored, since the trip count is unknown.
     """
-    unknown = _while_dependence(unknown_outs, tuple(unknown_ins), eqn.params)
+    unknown = _while_dependence(higher_order.unknown_outs, tuple(unknown_ins), eqn.params)
     if all(unknown):
         return PartialEqns([], eqn)
     known_params, used = _smaller_loop(eqn.params, [not u for u in unknown])
@@ -324,12 +303,12 @@ def _smaller_loop(
     """The loop without values that neither the condition nor a used result depends on."""
     cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
     cond_consts, body_consts = params["cond_consts"], params["body_consts"]
-    cond_program, cond_used = dce_jaxpr(cond_jaxpr)
-    used = until_stable(
+    cond_program, cond_used = stage3.dce_jaxpr(cond_jaxpr)
+    used = loops.until_stable(
         tuple([a or b for a, b in zip(used_outs, cond_used[cond_consts:], strict=True)]),
-        lambda flags: dce_jaxpr(body_jaxpr, flags)[1][body_consts:],
+        lambda flags: stage3.dce_jaxpr(body_jaxpr, flags)[1][body_consts:],
     )
-    body_program, ins = dce_jaxpr(body_jaxpr, used)
+    body_program, ins = stage3.dce_jaxpr(body_jaxpr, used)
     cond_ins = [*cond_used[:cond_consts], *used]
     body_ins = [*ins[:body_consts], *used]
     smaller = {
@@ -356,7 +335,7 @@ def _while_dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], Ja
 
 
 def _while_effects(
-    with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
+    with_token: higher_order.WithToken, eqn: JaxprEqn, token: Var | stage3.Literal, following: Var
 ) -> list[JaxprEqn]:
     """Carry the token last, and before it the condition's value, if the condition has effects.
 
@@ -381,7 +360,7 @@ def _while_effects(
 
     def asks(operands: list[Any], holds: Var, after: Var) -> JaxprEqn:
         held = {"jaxpr": with_token(condition), "name": "while_condition"}
-        return JaxprEqn(jit_p, operands, [holds, after], held, eqn.source)
+        return JaxprEqn(stage3.jit_p, operands, [holds, after], held, eqn.source)
 
     first, asked = fresh([following] * 2)
     before = asks([*cond_operands, *init, token], first, asked)
@@ -394,7 +373,9 @@ def _while_effects(
         [],
         [*in_body, *in_cond, *carry, was, given],
         [
-            JaxprEqn(jit_p, [*in_body, *carry, given], [*out_carry, done], body_params, eqn.source),
+            JaxprEqn(
+                stage3.jit_p, [*in_body, *carry, given], [*out_carry, done], body_params, eqn.source
+            ),
             asks([*in_cond, *out_carry, done], holds, after),
         ],
         [*out_carry, holds, after],
@@ -447,7 +428,7 @@ def _axes_of_condition(
 
 varying_program_rules[while_p] = _axes_of_condition
 
-declare_program(
+higher_order.declare_program(
     while_p,
     abstract_eval=_while_type,
     lower=_while_lower,
@@ -504,20 +485,20 @@ def repeat_while(
     for function in (cond_fun, body_fun):
         require_function("while_loop", function)
 
-    def stage_loop(refs: Sequence[Ref]) -> Any:
+    def stage_loop(refs: Sequence[references.Ref]) -> Any:
         if not refs:
             return _repeat_alone(cond_fun, body_fun, init_val, counts)
-        body = passing(refs, body_fun)
+        body = references.passing(refs, body_fun)
         state = _repeat_alone(
-            lambda state: passing(refs, cond_fun)(*state)[1],
+            lambda state: references.passing(refs, cond_fun)(*state)[1],
             lambda state: body(*state),
-            (values_of(refs), init_val),
+            (references.values_of(refs), init_val),
             counts,
         )
-        write_all(refs, state[0])
+        references.write_all(refs, state[0])
         return state[1]
 
-    return with_outer_refs(stage_loop)
+    return references.with_outer_refs(stage_loop)
 
 
 def _repeat_alone(
@@ -536,17 +517,17 @@ def _repeat_alone(
     abstractify(f"while_loop of `{name_of(body_fun)}`", operand_names, init)
     in_tree = treedef_tuple([tree])
     body = FlatFunction(body_fun, in_tree)
-    closed, init = stage_with_carry(
+    closed, init = loops.stage_with_carry(
         "while_loop",
         body_fun,
-        lambda avals: stage_body(body, avals, "while_loop", body_fun, operand_names),
+        lambda avals: loops.stage_body(body, avals, "while_loop", body_fun, operand_names),
         lambda: body.out_tree,
         tree,
         init,
         counts,
     )
     condition = FlatFunction(cond_fun, in_tree)
-    closed_cond = stage_body(
+    closed_cond = loops.stage_body(
         condition, [typeof(x) for x in init], "while_loop", cond_fun, operand_names
     )
     if len(condition.out_tree.nodes) != 1 or [
@@ -559,9 +540,9 @@ def _repeat_alone(
             "Compare numbers; make one boolean of several by all or any."
         )
     cond_jaxpr, cond_consts = consts_as_invars(closed_cond.jaxpr), closed_cond.consts
-    cond_operands, seen = split_by_sizes(cond_jaxpr.invars, len(cond_consts))
+    cond_operands, seen = loops.split_by_sizes(cond_jaxpr.invars, len(cond_consts))
     in_use = {x for eqn in cond_jaxpr.eqns for x in eqn.invars}.union(cond_jaxpr.outvars)
-    body_jaxpr, is_const = hoist_invariant(
+    body_jaxpr, is_const = loops.hoist_invariant(
         consts_as_invars(closed.jaxpr), len(closed.consts), tuple(var in in_use for var in seen)
     )
     seen, _ = partition(is_const, seen)

@@ -15,22 +15,8 @@ from minijax.lax.control_flow.while_loop import while_loop
 from minijax.lax.conversion import convert_element_type
 from minijax.lax.elementwise import abs as absolute
 from minijax.lax.elementwise import where
+from minijax.lax.linalg import matrices
 from minijax.lax.linalg.factorizations import cholesky, qr, solve, symmetrized
-from minijax.lax.linalg.matrices import (
-    check_matrices,
-    diagonal,
-    eye,
-    eye_like,
-    is_complex,
-    matmul,
-    matrices_of,
-    mH,
-    real_dtype,
-    real_part,
-    times_columns,
-    times_rows,
-    weak_together,
-)
 from minijax.lax.linalg.solve import triangular_solve
 from minijax.lax.reductions import reduce_max, reduce_sum
 from minijax.lax.shapes import broadcast_in_dim, broadcasted_iota, full, full_like
@@ -121,7 +107,7 @@ def eigh(
         raise NotImplementedError(
             f"eigh: implementation must be None or EighImplementation.QR, found {implementation!r}"
         )
-    x = matrices_of("eigh", x, square=True)
+    x = matrices.matrices_of("eigh", x, square=True)
     if symmetrize_input:
         x = symmetrized(x)
     v, w = bind(eigh_p, x, lower=lower)
@@ -137,8 +123,8 @@ def eigh(
 
 
 def _eigh_type(x: ShapedArray, *, lower: bool) -> list[ShapedArray]:
-    check_matrices("eigh", x, square=True)
-    return [x, ShapedArray(x.shape[:-1], real_dtype(x.dtype))]
+    matrices.check_matrices("eigh", x, square=True)
+    return [x, ShapedArray(x.shape[:-1], matrices.real_dtype(x.dtype))]
 
 
 def _eigh_lower(b: FunctionBuilder, out_avals: Avals, x: Value, *, lower: bool) -> list[Value]:
@@ -164,9 +150,9 @@ def _eigh_jvp(
     The rest rotates eigenvectors into each other, the more so the closer their eigenvalues are.
     """
     v, w = bind(eigh_p, *primals, lower=lower)
-    in_basis = matmul(mH(v), matmul(instantiate(tangents[0]), v))
+    in_basis = matrices.matmul(matrices.mH(v), matrices.matmul(instantiate(tangents[0]), v))
     turn = times_columns_of_gaps(w, in_basis) * in_basis
-    return [v, w], [matmul(v, turn), real_part(diagonal(in_basis))]
+    return [v, w], [matrices.matmul(v, turn), matrices.real_part(matrices.diagonal(in_basis))]
 
 
 def times_columns_of_gaps(w: Any, like: Any) -> Any:
@@ -175,14 +161,14 @@ def times_columns_of_gaps(w: Any, like: Any) -> Any:
     shape = typeof(like).shape
     rows = broadcast_in_dim(w, shape, list(range(ndim - 1)))
     columns = broadcast_in_dim(w, shape, [*range(ndim - 2), ndim - 1])
-    unit = eye_like(rows)
+    unit = matrices.eye_like(rows)
     gaps = stage2.reciprocal(columns - rows + unit) - unit
     return stage2.astype(gaps, typeof(like).dtype)
 
 
 declare(
     eigh_p,
-    abstract_eval=weak_together(_eigh_type),
+    abstract_eval=matrices.weak_together(_eigh_type),
     lower=_eigh_lower,
     vmap=leading_batch(eigh_p),
     sharding=by_batch(eigh_p, 2),
@@ -246,7 +232,7 @@ def eig(
         raise NotImplementedError("eig: use_magma must be None or False: that is for GPUs")
     return bind(
         eig_p,
-        matrices_of("eig", x, square=True),
+        matrices.matrices_of("eig", x, square=True),
         left=bool(compute_left_eigenvectors),
         right=bool(compute_right_eigenvectors),
         derivatives=enable_eigvec_derivs,
@@ -254,7 +240,7 @@ def eig(
 
 
 def _eig_type(x: ShapedArray, *, left: bool, right: bool, derivatives: bool) -> list[ShapedArray]:
-    check_matrices("eig", x, square=True)
+    matrices.check_matrices("eig", x, square=True)
     dtype = np.result_type(x.dtype, np.complex64)
     vectors = ShapedArray(x.shape, dtype)
     return [ShapedArray(x.shape[:-1], dtype), *[vectors] * (left + right)]
@@ -271,7 +257,7 @@ def _eig_lower(
 ) -> list[Value]:
     values = out_avals[0]
     vectors = ShapedArray(x.aval.shape, values.dtype)
-    parts = ShapedArray(values.shape, real_dtype(values.dtype))
+    parts = ShapedArray(values.shape, matrices.real_dtype(values.dtype))
     is_real = x.aval.dtype.kind == "f"
     info = routines.info_type(x.aval.shape[:-2])
     outs = [*([parts, parts] if is_real else [values]), vectors, vectors, info]
@@ -311,19 +297,19 @@ def _eig_jvp(
     (x,) = primals
     w, v = bind(eig_p, x, left=False, right=True, derivatives=derivatives)
     t = stage2.astype(instantiate(tangents[0]), typeof(v).dtype)
-    in_basis = solve(v, matmul(t, v))
-    w_dot = diagonal(in_basis)
+    in_basis = solve(v, matrices.matmul(t, v))
+    w_dot = matrices.diagonal(in_basis)
     if not right:
         return [w], [w_dot]
-    turn = matmul(v, times_columns_of_gaps(w, in_basis) * in_basis)
+    turn = matrices.matmul(v, times_columns_of_gaps(w, in_basis) * in_basis)
     # Length and phase of eigenvectors are fixed: no change along the eigenvector itself.
-    along = diagonal(matmul(mH(v), turn))
-    return [w, v], [w_dot, turn - times_columns(v, along)]
+    along = matrices.diagonal(matrices.matmul(matrices.mH(v), turn))
+    return [w, v], [w_dot, turn - matrices.times_columns(v, along)]
 
 
 declare(
     eig_p,
-    abstract_eval=weak_together(_eig_type),
+    abstract_eval=matrices.weak_together(_eig_type),
     lower=_eig_lower,
     vmap=leading_batch(eig_p),
     sharding=by_batch(eig_p, 2),
@@ -363,11 +349,11 @@ def schur(
     if sort_eig_vals or select_callable is not None:
         raise NotImplementedError("schur: eigenvalues are not sorted")
     vectors = compute_schur_vectors
-    return tuple(bind(schur_p, matrices_of("schur", x, square=True), vectors=vectors))
+    return tuple(bind(schur_p, matrices.matrices_of("schur", x, square=True), vectors=vectors))
 
 
 def _schur_type(x: ShapedArray, *, vectors: bool) -> list[ShapedArray]:
-    check_matrices("schur", x, square=True)
+    matrices.check_matrices("schur", x, square=True)
     return [x, x] if vectors else [x]
 
 
@@ -394,7 +380,7 @@ def _schur_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
 
 declare(
     schur_p,
-    abstract_eval=weak_together(_schur_type),
+    abstract_eval=matrices.weak_together(_schur_type),
     lower=_schur_lower,
     vmap=leading_batch(schur_p),
     sharding=by_batch(schur_p, 2),
@@ -466,7 +452,7 @@ def svd(
     ['3.00', '2.00']
     """
     params = _algorithm_params(algorithm)
-    x = matrices_of("svd", x)
+    x = matrices.matrices_of("svd", x)
     *lead, m, n = typeof(x).shape
     if min(m, n):
         outs = bind(svd_p, x, full_matrices=full_matrices, compute_uv=compute_uv, **params)
@@ -507,10 +493,10 @@ def _algorithm_params(algorithm: Any) -> dict[str, Any]:
 def _svd_type(
     x: ShapedArray, *, full_matrices: bool, compute_uv: bool, **params: Any
 ) -> list[ShapedArray]:
-    check_matrices("svd", x)
+    matrices.check_matrices("svd", x)
     *lead, m, n = x.shape
     k = min(m, n)
-    s = ShapedArray((*lead, k), real_dtype(x.dtype))
+    s = ShapedArray((*lead, k), matrices.real_dtype(x.dtype))
     if not compute_uv:
         return [s]
     u = ShapedArray((*lead, m, m if full_matrices else k), x.dtype)
@@ -520,7 +506,10 @@ def _svd_type(
 def _empty_svd(x: Any, full_matrices: bool, compute_uv: bool) -> list[Any]:
     """The decomposition of matrices without rows or columns, which LAPACK does not support."""
     types = _svd_type(typeof(x), full_matrices=full_matrices, compute_uv=compute_uv)
-    return [full(types[0].shape, 0, types[0].dtype), *[eye(t.shape, t.dtype) for t in types[1:]]]
+    return [
+        full(types[0].shape, 0, types[0].dtype),
+        *[matrices.eye(t.shape, t.dtype) for t in types[1:]],
+    ]
 
 
 def _svd_lower(
@@ -633,27 +622,29 @@ def _svd_jvp(
         )
     s, u, vh = bind(svd_p, x, full_matrices=False, compute_uv=True, **params)
     t = instantiate(tangents[0])
-    v = mH(vh)
-    in_basis = matmul(mH(u), matmul(t, v))
-    s_dot = real_part(diagonal(in_basis))
+    v = matrices.mH(vh)
+    in_basis = matrices.matmul(matrices.mH(u), matrices.matmul(t, v))
+    s_dot = matrices.real_part(matrices.diagonal(in_basis))
     if not compute_uv:
         return [s], [s_dot]
     gaps = stage2.astype(_gaps(s, in_basis), typeof(in_basis).dtype)
-    by_columns, by_rows = times_columns(in_basis, s), times_rows(in_basis, s)
-    turn_u = gaps * (by_columns + mH(by_columns))
-    turn_v = gaps * (by_rows + mH(by_rows))
+    by_columns, by_rows = matrices.times_columns(in_basis, s), matrices.times_rows(in_basis, s)
+    turn_u = gaps * (by_columns + matrices.mH(by_columns))
+    turn_v = gaps * (by_rows + matrices.mH(by_rows))
     inverse = where(s == 0, s, stage2.full_like(s, 1) / where(s == 0, 1, s))
-    if is_complex(x):  # the phases are a choice: only `u` turns
-        half = times_columns(in_basis - mH(in_basis), inverse * 0.5)
-        turn_u = turn_u + eye_like(in_basis) * half
-    u_dot, v_dot = matmul(u, turn_u), matmul(v, turn_v)
+    if matrices.is_complex(x):  # the phases are a choice: only `u` turns
+        half = matrices.times_columns(in_basis - matrices.mH(in_basis), inverse * 0.5)
+        turn_u = turn_u + matrices.eye_like(in_basis) * half
+    u_dot, v_dot = matrices.matmul(u, turn_u), matrices.matmul(v, turn_v)
     if m > n:
-        rest = matmul(t, v)
-        u_dot = u_dot + times_columns(rest - matmul(u, in_basis), inverse)
+        rest = matrices.matmul(t, v)
+        u_dot = u_dot + matrices.times_columns(rest - matrices.matmul(u, in_basis), inverse)
     if n > m:
-        rest = matmul(mH(t), u)
-        v_dot = v_dot + times_columns(rest - matmul(v, mH(in_basis)), inverse)
-    return [s, u, vh], [s_dot, u_dot, mH(v_dot)]
+        rest = matrices.matmul(matrices.mH(t), u)
+        v_dot = v_dot + matrices.times_columns(
+            rest - matrices.matmul(v, matrices.mH(in_basis)), inverse
+        )
+    return [s, u, vh], [s_dot, u_dot, matrices.mH(v_dot)]
 
 
 def _gaps(s: Any, like: Any) -> Any:
@@ -661,14 +652,14 @@ def _gaps(s: Any, like: Any) -> Any:
     ndim, shape = typeof(like).ndim, typeof(like).shape
     rows = broadcast_in_dim(s, shape, list(range(ndim - 1)))
     columns = broadcast_in_dim(s, shape, [*range(ndim - 2), ndim - 1])
-    unit = eye_like(rows)
+    unit = matrices.eye_like(rows)
     squares = (columns - rows) * (columns + rows)
     return stage2.reciprocal(squares + unit) - unit
 
 
 declare(
     svd_p,
-    abstract_eval=weak_together(_svd_type),
+    abstract_eval=matrices.weak_together(_svd_type),
     lower=_svd_lower,
     vmap=leading_batch(svd_p),
     sharding=by_batch(svd_p, 2),
@@ -721,7 +712,7 @@ def qdwh(
     [[ 0. -1.]
      [ 1.  0.]] True
     """
-    check_matrices("qdwh", typeof_named("qdwh: x", x))
+    matrices.check_matrices("qdwh", typeof_named("qdwh: x", x))
     aval = typeof(x)
     if aval.ndim != 2 or aval.shape[0] < aval.shape[1]:
         raise ValueError(
@@ -766,9 +757,11 @@ def qdwh(
     count, u, moving = while_loop(
         not_converged, lambda s: (s[0] + 1, *qdwh_step(s[1], halley)), state
     )
-    u = 1.5 * u - 0.5 * matmul(u, matmul(mH(u), u))  # a Newton-Schulz step for the last digits
-    h = matmul(mH(u), x)
-    return u, (h + mH(h)) / 2, count, ~moving
+    u = 1.5 * u - 0.5 * matrices.matmul(
+        u, matrices.matmul(matrices.mH(u), u)
+    )  # a Newton-Schulz step for the last digits
+    h = matrices.matmul(matrices.mH(u), x)
+    return u, (h + matrices.mH(h)) / 2, count, ~moving
 
 
 def _two_sizes(dynamic_shape: Any) -> list[Any]:
@@ -803,18 +796,20 @@ def _qdwh_weights(eps: float, limit: int) -> list[tuple[float, float, float]]:
 def _step_by_qr(u: Any, a: float, b: float, c: float) -> Any:
     """`(b/c) u + (a - b/c) u (1 + c u^H u)^-1`, where that is ill-conditioned."""
     rows, columns = typeof(u).shape
-    unit = eye((columns, columns), typeof(u).dtype)
+    unit = matrices.eye((columns, columns), typeof(u).dtype)
     q, _ = qr(concatenate([c**0.5 * u, unit], 0), full_matrices=False)
-    return b / c * u + (a - b / c) / c**0.5 * matmul(q[:rows], mH(q[rows:]))
+    return b / c * u + (a - b / c) / c**0.5 * matrices.matmul(q[:rows], matrices.mH(q[rows:]))
 
 
 def _step_by_cholesky(u: Any, a: float, b: float, c: float) -> Any:
     """The same by solving with a positive definite matrix."""
     columns = typeof(u).shape[1]
-    gram = c * matmul(mH(u), u) + eye((columns, columns), typeof(u).dtype)
+    gram = c * matrices.matmul(matrices.mH(u), u) + matrices.eye(
+        (columns, columns), typeof(u).dtype
+    )
     factor = cholesky(gram, symmetrize_input=False)
-    half = triangular_solve(factor, mH(u), left_side=True, lower=True)
+    half = triangular_solve(factor, matrices.mH(u), left_side=True, lower=True)
     solved = triangular_solve(
         factor, half, left_side=True, lower=True, transpose_a=True, conjugate_a=True
     )
-    return b / c * u + (a - b / c) * mH(solved)
+    return b / c * u + (a - b / c) * matrices.mH(solved)

@@ -17,23 +17,7 @@ from minijax.lax.dynamic_slicing import dynamic_index_in_dim
 from minijax.lax.elementwise import abs as absolute
 from minijax.lax.elementwise import max as maximum
 from minijax.lax.elementwise import where
-from minijax.lax.linalg.matrices import (
-    check_matrices,
-    eye,
-    eye_like,
-    inverse_permutation,
-    is_complex,
-    matmul,
-    matrices_of,
-    mH,
-    mT,
-    permute_rows,
-    real_dtype,
-    real_part,
-    tril,
-    triu,
-    weak_together,
-)
+from minijax.lax.linalg import matrices
 from minijax.lax.linalg.solve import minus, triangular_solve
 from minijax.lax.shapes import full, iota
 from minijax.lax.slicing import concatenate, pad, slice
@@ -45,7 +29,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.lowering import platform_of
 from minijax.runtime.operation import operation, require_dtypes_alike, require_kind
 from minijax.settings.number_types import result_type
-from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, typeof
+from minijax_stage2 import Primitive, ShapedArray, bind, typeof
 from minijax_stage2.promotion import cast
 from minijax_stage2.tangent import instantiate
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
@@ -72,19 +56,19 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     Array([[2., 0.],
            [1., 2.]], dtype=float32)
     """
-    x = matrices_of("cholesky", x, square=True)
+    x = matrices.matrices_of("cholesky", x, square=True)
     if symmetrize_input:
         x = symmetrized(x)
-    return tril(bind1(cholesky_p, x))
+    return matrices.tril(stage2.bind1(cholesky_p, x))
 
 
 def symmetrized(x: Any) -> Any:
     """The mean of the matrices and their transposes."""
-    return (x + mH(x)) * stage2.full_like(x, 0.5)
+    return (x + matrices.mH(x)) * stage2.full_like(x, 0.5)
 
 
 def _cholesky_type(x: ShapedArray) -> list[ShapedArray]:
-    check_matrices("cholesky", x, square=True)
+    matrices.check_matrices("cholesky", x, square=True)
     return [x]
 
 
@@ -109,22 +93,22 @@ def _cholesky_jvp(t: Any, out: Any, x: Any) -> Any:
 
     Only the lower triangle of `x` is read, so only the lower triangle of `t` matters.
     """
-    factor, half = tril(out), _half(t)
-    t = half + mH(half)
+    factor, half = matrices.tril(out), _half(t)
+    t = half + matrices.mH(half)
     right = triangular_solve(factor, t, lower=True, transpose_a=True, conjugate_a=True)
     both = triangular_solve(factor, right, left_side=True, lower=True)
-    return matmul(factor, _half(both))
+    return matrices.matmul(factor, _half(both))
 
 
 def _half(x: Any) -> Any:
     """The lower triangles with half the diagonals, which add up to `x` with their transposes."""
-    on_diagonal = eye_like(x) * stage2.full_like(x, 0.5)
-    return tril(x) * (stage2.full_like(x, 1) - on_diagonal)
+    on_diagonal = matrices.eye_like(x) * stage2.full_like(x, 0.5)
+    return matrices.tril(x) * (stage2.full_like(x, 1) - on_diagonal)
 
 
 declare(
     cholesky_p,
-    abstract_eval=weak_together(_cholesky_type),
+    abstract_eval=matrices.weak_together(_cholesky_type),
     lower=_cholesky_lower,
     vmap=leading_batch(cholesky_p),
     sharding=by_batch(cholesky_p, 2),
@@ -133,8 +117,8 @@ declare(
 
 
 def _real_matrices(caller: str, x: Any) -> Any:
-    x = matrices_of(caller, x)
-    if is_complex(x):
+    x = matrices.matrices_of(caller, x)
+    if matrices.is_complex(x):
         raise TypeError(f"{caller}: takes real matrices, found {typeof(x)}")
     return x
 
@@ -176,8 +160,8 @@ def symmetric_product(
     for name, factor in (("alpha", alpha), ("beta", beta)):
         if typeof(factor).dtype.kind not in "biuf":
             raise TypeError(f"{caller}: {name} must be real, found {typeof(factor)}")
-    out = alpha * matmul(a, mT(a)) + beta * c
-    return tril(out) + mT(tril(out, -1)) if symmetrize_output else out
+    out = alpha * matrices.matmul(a, matrices.mT(a)) + beta * c
+    return matrices.tril(out) + matrices.mT(matrices.tril(out, -1)) if symmetrize_output else out
 
 
 @operation
@@ -257,13 +241,13 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     (Array([[ 4.   ,  8.5  ],
            [ 0.25 , -0.125]], dtype=float32), Array([1, 0], dtype=int32))
     """
-    x = matrices_of("lu", x)
+    x = matrices.matrices_of("lu", x)
     factors, pivots = bind(lu_p, x)
     return factors, pivots, lu_pivots_to_permutation(pivots, typeof(x).shape[-2])
 
 
 def _lu_type(x: ShapedArray) -> list[ShapedArray]:
-    check_matrices("lu", x)
+    matrices.check_matrices("lu", x)
     *lead, m, n = x.shape
     return [x, ShapedArray((*lead, min(m, n)), np.int32)]
 
@@ -296,12 +280,14 @@ def _lu_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any],
     """Jvp rule: the lower triangle of `l^-1 t u^-1` changes `l`, the upper triangle changes `u`."""
     factors, pivots = bind(lu_p, *primals)
     m = typeof(factors).shape[-2]
-    t = permute_rows(instantiate(tangents[0]), lu_pivots_to_permutation(pivots, m))
+    t = matrices.permute_rows(instantiate(tangents[0]), lu_pivots_to_permutation(pivots, m))
     lower, upper = square_factors(factors)
     both = triangular_solve(lower, t, left_side=True, lower=True, unit_diagonal=True)
     both = triangular_solve(upper, both)
-    change = matmul(lower, tril(both, -1)) + matmul(triu(both), upper)
-    return [factors, pivots], [change, Zero.like(pivots)]
+    change = matrices.matmul(lower, matrices.tril(both, -1)) + matrices.matmul(
+        matrices.triu(both), upper
+    )
+    return [factors, pivots], [change, stage2.Zero.like(pivots)]
 
 
 def square_factors(factors: Any) -> tuple[Any, Any]:
@@ -309,16 +295,16 @@ def square_factors(factors: Any) -> tuple[Any, Any]:
     *lead, m, n = typeof(factors).shape
     k = min(m, n)
     zeros = [0] * len(lead)
-    lower = tril(slice(factors, [*zeros, 0, 0], [*lead, m, k]), -1)
-    upper = triu(slice(factors, [*zeros, 0, 0], [*lead, k, n]))
+    lower = matrices.tril(slice(factors, [*zeros, 0, 0], [*lead, m, k]), -1)
+    upper = matrices.triu(slice(factors, [*zeros, 0, 0], [*lead, k, n]))
     dtype = typeof(factors).dtype
     config = [(0, 0, 0)] * len(lead)
     nothing = full((), 0, dtype)
     lower = pad(lower, nothing, [*config, (0, 0, 0), (0, m - k, 0)])
     upper = pad(upper, nothing, [*config, (0, n - k, 0), (0, 0, 0)])
-    lower = lower + eye((*lead, m, m), dtype)
+    lower = lower + matrices.eye((*lead, m, m), dtype)
     if n > k:
-        rest = eye((*lead, n, n), dtype) - _leading_eye([*lead, n, n], k, dtype)
+        rest = matrices.eye((*lead, n, n), dtype) - _leading_eye([*lead, n, n], k, dtype)
         upper = upper + rest
     return lower, upper
 
@@ -327,12 +313,12 @@ def _leading_eye(shape: Sequence[int], k: int, dtype: Any) -> Any:
     """Unit matrices of size `k`, with zeros after them."""
     *lead, n, _ = shape
     config = [(0, 0, 0)] * len(lead) + [(0, n - k, 0)] * 2
-    return pad(eye((*lead, k, k), dtype), full((), 0, dtype), config)
+    return pad(matrices.eye((*lead, k, k), dtype), full((), 0, dtype), config)
 
 
 declare(
     lu_p,
-    abstract_eval=weak_together(_lu_type),
+    abstract_eval=matrices.weak_together(_lu_type),
     lower=_lu_lower,
     vmap=leading_batch(lu_p),
     sharding=by_batch(lu_p, 2),
@@ -351,7 +337,7 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     >>> lax.linalg.lu_pivots_to_permutation(jnp.array([2, 2, 2], jnp.int32), 3)
     Array([2, 0, 1], dtype=int32)
     """
-    return bind1(lu_pivots_to_permutation_p, pivots, permutation_size=permutation_size)
+    return stage2.bind1(lu_pivots_to_permutation_p, pivots, permutation_size=permutation_size)
 
 
 def _lu_permutation_type(pivots: ShapedArray, *, permutation_size: int) -> list[ShapedArray]:
@@ -436,7 +422,7 @@ across dimensions = [{n}] : ({o}, {s}) -> {mlir_type(ShapedArray(tuple(lead), dt
 
 declare(
     lu_pivots_to_permutation_p,
-    abstract_eval=weak_together(_lu_permutation_type),
+    abstract_eval=matrices.weak_together(_lu_permutation_type),
     lower=_lu_permutation_lower,
     vmap=leading_batch(lu_pivots_to_permutation_p),
     sharding=by_batch(lu_pivots_to_permutation_p, 1),
@@ -450,7 +436,7 @@ def solve(a: Any, b: Any) -> Any:
     The derivatives are solutions of such systems with the same decomposition.
     """
     factors, _, permutation = lu(stop_gradient(a))
-    return bind1(lu_solve_p, a, factors, permutation, b, transposed=False)
+    return stage2.bind1(lu_solve_p, a, factors, permutation, b, transposed=False)
 
 
 def _solve_by_factors(
@@ -459,10 +445,10 @@ def _solve_by_factors(
     upper = {"left_side": True, "transpose_a": transposed}
     lower = upper | {"lower": True, "unit_diagonal": True}
     if not transposed:
-        x = triangular_solve(factors, permute_rows(b, permutation), **lower)
+        x = triangular_solve(factors, matrices.permute_rows(b, permutation), **lower)
         return [triangular_solve(factors, x, **upper)]
     x = triangular_solve(factors, triangular_solve(factors, b, **upper), **lower)
-    return [permute_rows(x, inverse_permutation(permutation))]
+    return [matrices.permute_rows(x, matrices.inverse_permutation(permutation))]
 
 
 def _lu_solve_type(
@@ -473,7 +459,7 @@ def _lu_solve_type(
     *,
     transposed: bool,
 ) -> list[ShapedArray]:
-    check_matrices("solve", a, square=True)
+    matrices.check_matrices("solve", a, square=True)
     if a.dtype != b.dtype or a.shape[:-1] != b.shape[:-1]:
         raise TypeError(f"solve: the right-hand sides {b} do not fit the matrices {a}")
     return [b]
@@ -487,24 +473,24 @@ def _lu_solve_jvp(
     The factors are a means: the derivative is that of the solution.
     """
     *matrix, _ = primals
-    x = bind1(lu_solve_p, *primals, transposed=transposed)
+    x = stage2.bind1(lu_solve_p, *primals, transposed=transposed)
     t, *_, change = tangents
-    if type(t) is not Zero:
-        change = minus(change, matmul(mT(t) if transposed else t, x))
-    if type(change) is not Zero:
-        change = bind1(lu_solve_p, *matrix, change, transposed=transposed)
+    if type(t) is not stage2.Zero:
+        change = minus(change, matrices.matmul(matrices.mT(t) if transposed else t, x))
+    if type(change) is not stage2.Zero:
+        change = stage2.bind1(lu_solve_p, *matrix, change, transposed=transposed)
     return [x], [change]
 
 
 def _lu_solve_transpose(
     ct: Any, a: Any, factors: Any, permutation: Any, b: UndefPrimal, *, transposed: bool
 ) -> Any:
-    return bind1(lu_solve_p, a, factors, permutation, ct, transposed=not transposed)
+    return stage2.bind1(lu_solve_p, a, factors, permutation, ct, transposed=not transposed)
 
 
 declare(
     lu_solve_p,
-    abstract_eval=weak_together(_lu_solve_type),
+    abstract_eval=matrices.weak_together(_lu_solve_type),
     lower=lower_by(_solve_by_factors),
     vmap=leading_batch(lu_solve_p),
     sharding=by_batch(lu_solve_p, 2, 2, 1, 2),
@@ -548,7 +534,7 @@ def qr(
     >>> bool(jnp.allclose(q @ r, a, atol=1e-5))
     True
     """
-    x = matrices_of("qr", x)
+    x = matrices.matrices_of("qr", x)
     if not pivoting:
         q, r = bind(qr_p, x, full_matrices=full_matrices)
         return q, r
@@ -567,7 +553,7 @@ def geqrf(a: Any) -> tuple[Any, Any]:
     >>> bool(jnp.allclose(q @ jnp.triu(reflections), a, atol=1e-5))
     True
     """
-    packed, taus = bind(geqrf_p, matrices_of("geqrf", a))
+    packed, taus = bind(geqrf_p, matrices.matrices_of("geqrf", a))
     return packed, taus
 
 
@@ -580,7 +566,7 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     >>> bool(jnp.allclose(q.T @ q, jnp.eye(2), atol=1e-5))
     True
     """
-    return bind1(householder_product_p, a, taus)
+    return stage2.bind1(householder_product_p, a, taus)
 
 
 def _unpacked(packed: Any, taus: Any, full_matrices: bool) -> tuple[Any, Any]:
@@ -594,8 +580,8 @@ def _unpacked(packed: Any, taus: Any, full_matrices: bool) -> tuple[Any, Any]:
         wide = pad(packed, full((), 0, typeof(packed).dtype), [*config, (0, columns - n, 0)])
     else:
         wide = slice(packed, [*zeros, 0, 0], [*lead, m, columns])
-    q = bind1(householder_product_p, wide, taus)
-    r = triu(slice(packed, [*zeros, 0, 0], [*lead, columns, n]))
+    q = stage2.bind1(householder_product_p, wide, taus)
+    r = matrices.triu(slice(packed, [*zeros, 0, 0], [*lead, columns, n]))
     return q, r
 
 
@@ -605,7 +591,7 @@ def _taus_type(x: ShapedArray) -> ShapedArray:
 
 
 def _geqrf_type(x: ShapedArray) -> list[ShapedArray]:
-    check_matrices("qr", x)
+    matrices.check_matrices("qr", x)
     return [x, _taus_type(x)]
 
 
@@ -624,7 +610,7 @@ def _geqrf_lower(b: FunctionBuilder, out_avals: Avals, x: Value) -> list[Value]:
 
 declare(
     geqrf_p,
-    abstract_eval=weak_together(_geqrf_type),
+    abstract_eval=matrices.weak_together(_geqrf_type),
     lower=_geqrf_lower,
     vmap=leading_batch(geqrf_p),
     sharding=by_batch(geqrf_p, 2),
@@ -633,7 +619,7 @@ declare(
 
 
 def _geqp3_type(x: ShapedArray) -> list[ShapedArray]:
-    check_matrices("qr", x)
+    matrices.check_matrices("qr", x)
     pivots = ShapedArray((*x.shape[:-2], x.shape[-1]), np.int32)
     return [x, pivots, _taus_type(x)]
 
@@ -654,7 +640,7 @@ def _geqp3_lower(b: FunctionBuilder, out_avals: Avals, x: Value) -> list[Value]:
 
 declare(
     geqp3_p,
-    abstract_eval=weak_together(_geqp3_type),
+    abstract_eval=matrices.weak_together(_geqp3_type),
     lower=_geqp3_lower,
     vmap=leading_batch(geqp3_p),
     sharding=by_batch(geqp3_p, 2),
@@ -663,7 +649,7 @@ declare(
 
 
 def _householder_product_type(a: ShapedArray, taus: ShapedArray) -> list[ShapedArray]:
-    check_matrices("householder_product", a)
+    matrices.check_matrices("householder_product", a)
     *lead, m, n = a.shape
     if (
         m < n
@@ -693,7 +679,7 @@ def _householder_product_lower(
 
 declare(
     householder_product_p,
-    abstract_eval=weak_together(_householder_product_type),
+    abstract_eval=matrices.weak_together(_householder_product_type),
     lower=_householder_product_lower,
     vmap=leading_batch(householder_product_p),
     sharding=by_batch(householder_product_p, 2, 1),
@@ -711,7 +697,7 @@ def _factors(x: Any, *, full_matrices: bool) -> list[Any]:
 
 
 def _qr_type(x: ShapedArray, *, full_matrices: bool) -> list[ShapedArray]:
-    check_matrices("qr", x)
+    matrices.check_matrices("qr", x)
     *lead, m, n = x.shape
     k = m if full_matrices else min(m, n)
     return [ShapedArray((*lead, m, k), x.dtype), ShapedArray((*lead, k, n), x.dtype)]
@@ -728,7 +714,10 @@ def _qr_jvp(
     thin, square = _columns(q, 0, k), _columns(_slice_rows(r, 0, k), 0, k)
     thin_dot, square_dot = _thin_qr_jvp(thin, square, _columns(t, 0, k))
     if m < n:
-        products = (matmul(mH(thin_dot), _columns(x, k, n)), matmul(mH(thin), _columns(t, k, n)))
+        products = (
+            matrices.matmul(matrices.mH(thin_dot), _columns(x, k, n)),
+            matrices.matmul(matrices.mH(thin), _columns(t, k, n)),
+        )
         return [q, r], [thin_dot, _beside(square_dot, stage2.add(*products))]
     if full_matrices and m > n:
         below = full(typeof(_slice_rows(r, k, m)).shape, 0, typeof(r).dtype)
@@ -740,15 +729,15 @@ def _qr_jvp(
 def _thin_qr_jvp(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
     """`q^H dq` is antisymmetric, `dr` an upper triangle: so `q^H t r^-1` is split."""
     by_r = triangular_solve(r, t)
-    both = matmul(mH(q), by_r)
-    below = tril(both, -1)
-    rotation = below - mH(below)
-    if is_complex(q):  # the diagonal of `r` stays real
-        imaginary = both - convert_element_type(real_part(both), typeof(both).dtype)
-        rotation = rotation + eye_like(both) * imaginary
+    both = matrices.matmul(matrices.mH(q), by_r)
+    below = matrices.tril(both, -1)
+    rotation = below - matrices.mH(below)
+    if matrices.is_complex(q):  # the diagonal of `r` stays real
+        imaginary = both - convert_element_type(matrices.real_part(both), typeof(both).dtype)
+        rotation = rotation + matrices.eye_like(both) * imaginary
     change = both - rotation
-    q_dot = by_r - matmul(q, both) + matmul(q, rotation)
-    return q_dot, matmul(change, r)
+    q_dot = by_r - matrices.matmul(q, both) + matrices.matmul(q, rotation)
+    return q_dot, matrices.matmul(change, r)
 
 
 def _complement_jvp(q: Any, q_dot: Any) -> Any:
@@ -759,12 +748,17 @@ def _complement_jvp(q: Any, q_dot: Any) -> Any:
     `q - e_q` are its lower ones.
     """
     m, n = typeof(q).shape[-2:]
-    upper, lower = _slice_rows(q, 0, n) - eye_like(_slice_rows(q, 0, n)), _slice_rows(q, n, m)
+    upper, lower = (
+        _slice_rows(q, 0, n) - matrices.eye_like(_slice_rows(q, 0, n)),
+        _slice_rows(q, n, m),
+    )
     apart = _above(upper, lower)
-    share = mH(solve(mH(upper), mH(lower)))
-    rest = _slice_rows(q_dot, n, m) - matmul(share, _slice_rows(q_dot, 0, n))
-    share_dot = mH(solve(mH(upper), mH(rest)))
-    return matmul(q_dot, mH(share)) + matmul(apart, mH(share_dot))
+    share = matrices.mH(solve(matrices.mH(upper), matrices.mH(lower)))
+    rest = _slice_rows(q_dot, n, m) - matrices.matmul(share, _slice_rows(q_dot, 0, n))
+    share_dot = matrices.mH(solve(matrices.mH(upper), matrices.mH(rest)))
+    return matrices.matmul(q_dot, matrices.mH(share)) + matrices.matmul(
+        apart, matrices.mH(share_dot)
+    )
 
 
 def _beside(x: Any, y: Any) -> Any:
@@ -787,7 +781,7 @@ def _columns(x: Any, start: int, stop: int) -> Any:
 
 declare(
     qr_p,
-    abstract_eval=weak_together(_qr_type),
+    abstract_eval=matrices.weak_together(_qr_type),
     lower=lower_by(_factors),
     vmap=leading_batch(qr_p),
     sharding=by_batch(qr_p, 2),
@@ -829,12 +823,12 @@ def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     >>> reflections.shape, taus.shape
     ((3, 3), (2,))
     """
-    packed, taus = bind(hessenberg_p, matrices_of("hessenberg", a, square=True))
+    packed, taus = bind(hessenberg_p, matrices.matrices_of("hessenberg", a, square=True))
     return packed, taus
 
 
 def _check_reducible(name: str, a: ShapedArray) -> None:
-    check_matrices(name, a, square=True)
+    matrices.check_matrices(name, a, square=True)
     if not a.shape[-1]:
         raise ValueError(f"{name}: takes matrices of at least one row, found {a}")
 
@@ -860,7 +854,7 @@ def _hessenberg_lower(b: FunctionBuilder, out_avals: Avals, a: Value) -> list[Va
 
 declare(
     hessenberg_p,
-    abstract_eval=weak_together(_hessenberg_type),
+    abstract_eval=matrices.weak_together(_hessenberg_type),
     lower=_hessenberg_lower,
     vmap=leading_batch(hessenberg_p),
     sharding=by_batch(hessenberg_p, 2),
@@ -888,14 +882,16 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
     >>> f"{jnp.sum(diagonal):.2f}", beside.shape
     ('12.00', (2,))
     """
-    packed, d, e, taus = bind(tridiagonal_p, matrices_of("tridiagonal", a, True), lower=lower)
+    packed, d, e, taus = bind(
+        tridiagonal_p, matrices.matrices_of("tridiagonal", a, True), lower=lower
+    )
     return packed, d, e, taus
 
 
 def _tridiagonal_type(a: ShapedArray, *, lower: bool) -> list[ShapedArray]:
     _check_reducible("tridiagonal", a)
     *lead, n, _ = a.shape
-    real = real_dtype(a.dtype)
+    real = matrices.real_dtype(a.dtype)
     sides = (*lead, n - 1)
     return [a, ShapedArray((*lead, n), real), ShapedArray(sides, real), ShapedArray(sides, a.dtype)]
 
@@ -919,7 +915,7 @@ def _tridiagonal_lower(
 
 declare(
     tridiagonal_p,
-    abstract_eval=weak_together(_tridiagonal_type),
+    abstract_eval=matrices.weak_together(_tridiagonal_type),
     lower=_tridiagonal_lower,
     vmap=leading_batch(tridiagonal_p),
     sharding=by_batch(tridiagonal_p, 2),
@@ -950,14 +946,16 @@ def ormqr(
     require_kind("ormqr", "fc", typeof(a))
     common = result_type(*map(typeof, (a, taus, c)))
     a, taus, c = (cast(x, common) for x in (a, taus, c))
-    return bind1(ormqr_p, matrices_of("ormqr", a), taus, c, left=left, transpose=transpose)
+    return stage2.bind1(
+        ormqr_p, matrices.matrices_of("ormqr", a), taus, c, left=left, transpose=transpose
+    )
 
 
 def _ormqr_type(
     a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left: bool, transpose: bool
 ) -> list[ShapedArray]:
     for x in (a, c):
-        check_matrices("ormqr", x)
+        matrices.check_matrices("ormqr", x)
     if not taus.ndim:
         raise ValueError(f"ormqr: taus must have an axis, found {taus}")
     *lead, m, n = a.shape
@@ -995,7 +993,7 @@ def _ormqr_lower(
 
 declare(
     ormqr_p,
-    abstract_eval=weak_together(_ormqr_type),
+    abstract_eval=matrices.weak_together(_ormqr_type),
     lower=_ormqr_lower,
     vmap=leading_batch(ormqr_p),
     sharding=by_batch(ormqr_p, 2, 1, 2),

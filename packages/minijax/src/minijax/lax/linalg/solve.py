@@ -11,16 +11,7 @@ import minijax.primitives.routines as lapack
 import minijax.primitives.routines as routines
 import minijax_stage2 as stage2
 from minijax.lax.elementwise import conj
-from minijax.lax.linalg.matrices import (
-    DTYPES_OF_XLA,
-    check_matrices,
-    is_complex,
-    matmul,
-    mT,
-    tril,
-    triu,
-    weak_together,
-)
+from minijax.lax.linalg import matrices
 from minijax.lax.shapes import expand_dims
 from minijax.lax.slicing import pad
 from minijax.primitives.declare import declare, leading_batch
@@ -29,14 +20,14 @@ from minijax.primitives.sharding_rules import by_batch
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.lowering import platform_of
 from minijax.runtime.operation import operation, require_dtypes_alike, require_kind
-from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, neg, sub, typeof
+from minijax_stage2 import ShapedArray, Zero, bind1, typeof
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage4 import UndefPrimal
 
 # Linear systems with triangular matrices.
 
 
-triangular_solve_p = Primitive("triangular_solve")
+triangular_solve_p = stage2.Primitive("triangular_solve")
 
 
 @operation(static=("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal"))
@@ -70,7 +61,7 @@ def triangular_solve(
     """
     require_kind("triangular_solve", "fc", typeof(a), typeof(b))
     require_dtypes_alike("triangular_solve", typeof(a), typeof(b))
-    check_matrices("triangular_solve", typeof(a), True, DTYPES_OF_XLA)
+    matrices.check_matrices("triangular_solve", typeof(a), True, matrices.DTYPES_OF_XLA)
     is_vector = typeof(b).ndim == typeof(a).ndim - 1
     if is_vector:
         b = stage2.reshape(b, (*typeof(b).shape, 1) if left_side else _as_row(typeof(b).shape))
@@ -81,7 +72,7 @@ def triangular_solve(
         left_side=left_side,
         lower=lower,
         transpose_a=transpose_a,
-        conjugate_a=conjugate_a and is_complex(a),
+        conjugate_a=conjugate_a and matrices.is_complex(a),
         unit_diagonal=unit_diagonal,
     )
     if is_vector:
@@ -95,7 +86,7 @@ def _as_row(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _triangular_type(a: ShapedArray, b: ShapedArray, **params: bool) -> list[ShapedArray]:
-    check_matrices("triangular_solve", a, True, DTYPES_OF_XLA)
+    matrices.check_matrices("triangular_solve", a, True, matrices.DTYPES_OF_XLA)
     contracted = -2 if params["left_side"] else -1
     if a.dtype != b.dtype:
         raise TypeError(f"triangular_solve: dtypes differ: {a} and {b}")
@@ -152,7 +143,7 @@ def _conjugate(b: FunctionBuilder, x: Value) -> Value:
 
 def minus(tangent: Any, change: Any) -> Any:
     """A tangent, which may be a symbolic zero, less a change."""
-    return neg(change) if type(tangent) is Zero else sub(tangent, change)
+    return stage2.neg(change) if type(tangent) is Zero else stage2.sub(tangent, change)
 
 
 def _triangular_jvp(
@@ -164,10 +155,12 @@ def _triangular_jvp(
     t, change = tangents
     if type(t) is not Zero:
         offset = 1 if params["unit_diagonal"] else 0
-        t = tril(t, -offset) if params["lower"] else triu(t, offset)
-        t = mT(t) if params["transpose_a"] else t
+        t = matrices.tril(t, -offset) if params["lower"] else matrices.triu(t, offset)
+        t = matrices.mT(t) if params["transpose_a"] else t
         t = conj(t) if params["conjugate_a"] else t
-        change = minus(change, matmul(t, x) if params["left_side"] else matmul(x, t))
+        change = minus(
+            change, matrices.matmul(t, x) if params["left_side"] else matrices.matmul(x, t)
+        )
     return [x], [bind1(triangular_solve_p, a, change, **params)]
 
 
@@ -177,7 +170,7 @@ def _triangular_transpose(ct: Any, a: Any, b: UndefPrimal, **params: bool) -> An
 
 declare(
     triangular_solve_p,
-    abstract_eval=weak_together(_triangular_type),
+    abstract_eval=matrices.weak_together(_triangular_type),
     lower=_triangular_solve_lower,
     vmap=leading_batch(triangular_solve_p),
     sharding=by_batch(triangular_solve_p, 2),
@@ -189,7 +182,7 @@ declare(
 # Linear systems with tridiagonal matrices.
 
 
-tridiagonal_solve_p = Primitive("tridiagonal_solve")
+tridiagonal_solve_p = stage2.Primitive("tridiagonal_solve")
 
 
 @operation(static="perturb_singular")
@@ -224,14 +217,14 @@ def tridiagonal_solve(
         raise TypeError(
             f"tridiagonal_solve: b must be a matrix, found {typeof(b)}; b[:, None] is one"
         )
-    check_matrices("tridiagonal_solve", typeof(b))
+    matrices.check_matrices("tridiagonal_solve", typeof(b))
     return bind1(tridiagonal_solve_p, dl, d, du, b, perturb_singular=perturb_singular)
 
 
 def _tridiagonal_type(
     dl: ShapedArray, d: ShapedArray, du: ShapedArray, b: ShapedArray, *, perturb_singular: bool
 ) -> list[ShapedArray]:
-    check_matrices("tridiagonal_solve", b)
+    matrices.check_matrices("tridiagonal_solve", b)
     if not dl.shape == d.shape == du.shape == b.shape[:-1]:
         raise TypeError(
             f"tridiagonal_solve: diagonals {dl}, {d}, {du} must have one shape, which is that of "
@@ -310,7 +303,7 @@ def _tridiagonal_transpose(
 
 declare(
     tridiagonal_solve_p,
-    abstract_eval=weak_together(_tridiagonal_type),
+    abstract_eval=matrices.weak_together(_tridiagonal_type),
     lower=_tridiagonal_solve_lower,
     vmap=leading_batch(tridiagonal_solve_p),
     sharding=by_batch(tridiagonal_solve_p, 1, 1, 1, 2),

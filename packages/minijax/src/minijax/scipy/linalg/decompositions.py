@@ -12,18 +12,8 @@ from minijax import numpy as jnp
 from minijax.errors.arguments import require_fit
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import linalg
+from minijax.lax.linalg import matrices
 from minijax.lax.linalg.factorizations import square_factors
-from minijax.lax.linalg.matrices import (
-    eye,
-    inverse_permutation,
-    is_complex,
-    matrices_of,
-    mH,
-    mT,
-    permute_rows,
-    real_dtype,
-    triu,
-)
 from minijax.numpy.products import promote_dtypes
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
@@ -71,9 +61,9 @@ def polar(
     for name, given in (("eps", eps), ("max_iterations", max_iterations)):
         if given is not None:
             require_fit("polar", name, given, float if name == "eps" else int)
-    u, s, vh = linalg.svd(matrices_of("polar", a), full_matrices=False)
-    factor = mH(vh) if side == "right" else u
-    return jnp.matmul(u, vh), jnp.matmul(factor * s[..., None, :], mH(factor))
+    u, s, vh = linalg.svd(matrices.matrices_of("polar", a), full_matrices=False)
+    factor = matrices.mH(vh) if side == "right" else u
+    return jnp.matmul(u, vh), jnp.matmul(factor * s[..., None, :], matrices.mH(factor))
 
 
 @operation(static=("calc_q", "overwrite_a", "check_finite"))
@@ -98,12 +88,12 @@ def hessenberg(
     >>> bool(jnp.abs(h[2, 0]) < 1e-6), bool(jnp.allclose(q @ h @ q.T, a, atol=1e-4))
     (True, True)
     """
-    a = matrices_of("hessenberg", a, square=True)
+    a = matrices.matrices_of("hessenberg", a, square=True)
     size = typeof(a).shape[-1]
     if size < 2:  # there is nothing to reflect
         return (a, jnp.ones_like(a)) if calc_q else a
     packed, taus = linalg.hessenberg(a)
-    h = triu(packed, -1)
+    h = matrices.triu(packed, -1)
     if not calc_q:
         return h
     inner = linalg.householder_product(packed[..., 1:, :-1], taus)
@@ -145,7 +135,9 @@ def qr_multiply(
     if mode not in ("right", "left"):
         raise ValueError(f"qr_multiply: mode must be 'right' or 'left', found {mode!r}")
     a, c = (to_inexact(x) for x in promote_dtypes(a, c))
-    q, *rest = linalg.qr(matrices_of("qr_multiply", a), pivoting=pivoting, full_matrices=False)
+    q, *rest = linalg.qr(
+        matrices.matrices_of("qr_multiply", a), pivoting=pivoting, full_matrices=False
+    )
     q = jnp.conj(q) if conjugate else q
     met = typeof(q).shape[-2 if mode == "right" else -1]
     is_row = mode == "right" or typeof(c).ndim == 1
@@ -257,15 +249,19 @@ def lu(
     >>> bool(jnp.allclose(p @ lower @ upper, a, atol=1e-5))
     True
     """
-    a = matrices_of("lu", a)
+    a = matrices.matrices_of("lu", a)
     *lead, m, n = typeof(a).shape
     k = min(m, n)
     factors, _, permutation = linalg.lu(a)
     lower, _ = square_factors(factors)
     zeros = [0] * len(lead)
     lower = lax.slice(lower, [*zeros, 0, 0], [*lead, m, k])
-    upper = triu(lax.slice(factors, [*zeros, 0, 0], [*lead, k, n]))
-    p = mT(permute_rows(eye((*lead, m, m), real_dtype(typeof(a).dtype)), permutation))
+    upper = matrices.triu(lax.slice(factors, [*zeros, 0, 0], [*lead, k, n]))
+    p = matrices.mT(
+        matrices.permute_rows(
+            matrices.eye((*lead, m, m), matrices.real_dtype(typeof(a).dtype)), permutation
+        )
+    )
     return (jnp.matmul(p.astype(typeof(a).dtype), lower), upper) if permute_l else (p, lower, upper)
 
 
@@ -395,7 +391,7 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     """
     if output not in ("real", "complex"):
         raise ValueError(f"schur: output must be 'real' or 'complex', found {output!r}")
-    a = matrices_of("schur", a, square=True)
+    a = matrices.matrices_of("schur", a, square=True)
     if output == "complex":
         a = a.astype(np.result_type(typeof(a).dtype, np.complex64))
     t, z = linalg.schur(a)
@@ -422,8 +418,10 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
     >>> bool(jnp.allclose(z @ t @ z.conj().T, turn, atol=1e-6))
     True
     """
-    t, w = schur(matrices_of("rsf2csf: T", T, square=True), output="complex")
-    z = jnp.matmul(matrices_of("rsf2csf: Z", Z, square=True), w, precision=lax.Precision.HIGHEST)
+    t, w = schur(matrices.matrices_of("rsf2csf: T", T, square=True), output="complex")
+    z = jnp.matmul(
+        matrices.matrices_of("rsf2csf: Z", Z, square=True), w, precision=lax.Precision.HIGHEST
+    )
     return jnp.broadcast_to(t, z.shape), z
 
 
@@ -601,7 +599,7 @@ def solve(
     if assume_a != "pos":
         return jnp.linalg.solve(a, b)
     a, b = promote_dtypes(a, b)
-    x = _solve_positive(matrices_of("solve", a, square=True), b, lower)
+    x = _solve_positive(matrices.matrices_of("solve", a, square=True), b, lower)
     return weak_if_all_are(x, a, b)
 
 
@@ -676,12 +674,12 @@ def lu_solve(
         is_vector = typeof(x).ndim == 1
         x = lax.expand_dims(x, [1]) if is_vector else x
         if trans == 0:
-            x = solve_triangular(factors, permute_rows(x, permutation), 0, True, True)
+            x = solve_triangular(factors, matrices.permute_rows(x, permutation), 0, True, True)
             x = solve_triangular(factors, x)
         else:
             x = solve_triangular(factors, x, trans)
             x = solve_triangular(factors, x, trans, True, True)
-            x = permute_rows(x, inverse_permutation(permutation))
+            x = matrices.permute_rows(x, matrices.inverse_permutation(permutation))
         return lax.squeeze(x, [1]) if is_vector else x
 
     return _solved("lu_solve", lu_solve_one, "(n,n),(n)", factors, permutation, b)
@@ -750,9 +748,9 @@ def solve_sylvester(
     if method not in ("schur", "eigen"):
         raise ValueError(f"solve_sylvester: method must be 'schur' or 'eigen', found {method!r}")
     a, b, c = promote_dtypes(A, B, C)
-    a = matrices_of("solve_sylvester: A", a, square=True)
-    b = matrices_of("solve_sylvester: B", b, square=True)
-    c = matrices_of("solve_sylvester: C", c)
+    a = matrices.matrices_of("solve_sylvester: A", a, square=True)
+    b = matrices.matrices_of("solve_sylvester: B", b, square=True)
+    c = matrices.matrices_of("solve_sylvester: C", c)
     if typeof(c).shape[-2:] != (typeof(a).shape[-1], typeof(b).shape[-1]):
         raise ValueError(
             "solve_sylvester: C must have the rows of A and the columns of B, found "
@@ -762,7 +760,7 @@ def solve_sylvester(
 
     def solve_matrices(a: Any, b: Any, c: Any) -> Any:
         x = solve(a, b, c, tol)
-        return x if is_complex(c) else jnp.real(x)
+        return x if matrices.is_complex(c) else jnp.real(x)
 
     return jnp.vectorize(solve_matrices, signature="(m,m),(n,n),(m,n)->(m,n)")(a, b, c)
 
@@ -771,7 +769,7 @@ def _by_triangles(a: Any, b: Any, c: Any, tol: float) -> Any:
     """A solution from the triangles `r` and `s`: `r @ y + y @ s = u^H @ c @ v`, by columns."""
     r, u = schur(a, output="complex")
     s, v = schur(b, output="complex")
-    target = mH(u) @ c @ v
+    target = matrices.mH(u) @ c @ v
     is_diagonal = jnp.eye(typeof(r).shape[-1], dtype=bool)
 
     def column(k: Any, y: Any) -> Any:
@@ -782,7 +780,7 @@ def _by_triangles(a: Any, b: Any, c: Any, tol: float) -> Any:
 
     y = lax.fori_loop(0, typeof(s).shape[-1], column, jnp.zeros_like(target))
     sums = jnp.diagonal(r)[:, None] + jnp.diagonal(s)
-    return jnp.where(jnp.min(jnp.abs(sums)) < tol, jnp.nan, u @ y @ mH(v))
+    return jnp.where(jnp.min(jnp.abs(sums)) < tol, jnp.nan, u @ y @ matrices.mH(v))
 
 
 def _by_eigenvectors(a: Any, b: Any, c: Any, tol: float) -> Any:

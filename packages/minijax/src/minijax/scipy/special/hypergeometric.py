@@ -24,7 +24,7 @@ from minijax.primitives.sharding_rules import by_elements
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation, require_kind
 from minijax.scipy.special.gamma_and_beta import gammasgn
-from minijax_stage2 import Primitive, ShapedArray, Tracer, bind1, jvp, typeof
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.errors import ConcretizationTypeError
 from minijax_stage2.vmap_rules import elementwise
 
@@ -165,7 +165,7 @@ def _parameter_slope(name: str, formula: Formula, count: int, which: int) -> For
 
     def parameter_derivative(*operands: Any) -> Any:
         unit = [lax.full_like(x, float(i == which)) for i, x in enumerate(operands)]
-        return jvp(formula, operands, tuple(unit))[1]
+        return stage2.jvp(formula, operands, tuple(unit))[1]
 
     again = [no_derivative(f"the derivative of {name} by a parameter", "it")] * count
     slope = _hypergeometric(f"{name}_slope_{which}", parameter_derivative, again)
@@ -357,7 +357,7 @@ def sph_harm_y(
             raise TypeError(f"sph_harm_y: {name} must be integers, found {typeof(given)}")
     if n_max is not None:
         largest = steps_of("sph_harm_y: n_max", n_max)
-    elif isinstance(n, Tracer):
+    elif isinstance(n, stage2.Tracer):
         raise ConcretizationTypeError(
             f"sph_harm_y: n is traced, {typeof(n)}, so that its largest number is not known; give "
             "it as n_max, an int"
