@@ -15,6 +15,8 @@ from typing import Any
 from minijax.lax import primitive_names
 from minijax.scipy import stats
 
+# Before other modules of the library are imported, which have more.
+PRIMITIVES = [each.name for each in primitive_names.all_primitives()]
 SOURCES = Path(__file__).parents[1] / "packages/minijax/src"
 DISTRIBUTIONS = SOURCES / "minijax/scipy/stats/__init__.pyi"
 
@@ -34,25 +36,24 @@ def stub(name: str) -> str:
     imports = [f"from {home} import {n} as {n}" for p, (home, n) in places if n == p]
     imports += [f"import {home}" for p, (home, n) in places if n != p]
     own = {*facade.__all__} - {*facade.__places__}
-    values = [f"{p} = {home}.{n}" for p, (home, n) in places if n != p]
-    values += [_declaration(key, value) for key, value in vars(facade).items() if key in own]
+    aliases = [(p, f"{home}.{n}") for p, (home, n) in places if n != p]
+    values = []
+    for key, value in vars(facade).items():
+        if key in own:
+            if isinstance(value, type):
+                imports.append(f"import {value.__module__}")
+                aliases.append((key, f"{value.__module__}.{value.__qualname__}"))
+            else:
+                values.append(f"{key}: {None if value is None else type(value).__name__}")
+    values += [f"{alias} = {place}" for alias, place in aliases]
     primitives = [f"{each}_p: Primitive" for each in sorted(_primitives(name))]
     imports += ["from minijax_stage2 import Primitive"] if primitives else []
-    values.sort(key=lambda text: not text.startswith("from "))
     return formatted("\n".join([f'"""{facade.__doc__}"""', *imports, *values, *primitives]))
-
-
-def _declaration(name: str, value: Any) -> str:
-    """Declare a name that a facade defines itself: a class of another module, or a constant."""
-    if isinstance(value, type):
-        return f"from {value.__module__} import {value.__qualname__} as {name}"
-    return f"{name}: {None if value is None else type(value).__name__}"
 
 
 def _primitives(facade: str) -> set[str]:
     """The names of the primitives that a facade has."""
-    named = {each.name for each in primitive_names.all_primitives()}
-    named |= {*primitive_names.FUNCTIONS, *primitive_names.INLINED}
+    named = {*PRIMITIVES, *primitive_names.FUNCTIONS, *primitive_names.INLINED}
     places = {*importlib.import_module(facade).__places__}
     if facade == "minijax.lax":
         return {each for each in named if f"{each}_p" not in places}

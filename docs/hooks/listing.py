@@ -178,8 +178,9 @@ def documented(value: Any, title: str) -> dict[str, str]:
 
 
 def named(name: str, module: str) -> Any:
-    """The value of a dotted name in a docstring of a module: from there, or from `minijax`."""
-    places = ["minijax"] if name.startswith("minijax.") else [module, "minijax"]
+    """The value of a dotted name in a docstring of a module: from there, its facade, or minijax."""
+    facade = module.rpartition(".")[0]
+    places = ["minijax"] if name.startswith("minijax.") else [module, facade, "minijax"]
     for home in places:
         with contextlib.suppress(AttributeError):
             return operator.attrgetter(name.removeprefix("minijax."))(importlib.import_module(home))

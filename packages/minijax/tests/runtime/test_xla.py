@@ -31,7 +31,7 @@ USE_EVERYTHING = textwrap.dedent("""
             program = b.compile(text.replace("DTYPE", name), [vector(dtype)])
             buffer = b.put(x, vector(dtype))
             (result,) = program.execute([buffer])
-            xla.block(result)
+            xla.block_until_computed(result)
             assert xla.is_ready(result) and not xla.is_deleted(result)
             assert b.get(result).dtype == dtype and (b.get(result) == x + x).all()
             assert xla.nbytes(result) == x.nbytes

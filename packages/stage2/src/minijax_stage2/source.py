@@ -15,9 +15,9 @@ from typing import Any
 _hidden_directories: list[str] = []
 
 
-def hide_frames_of(package_file: str) -> None:
-    """Declare that messages never point into the directory of `package_file`."""
-    _hidden_directories.append(os.path.dirname(os.path.abspath(package_file)) + os.sep)
+def hide_frames_of(path: str) -> None:
+    """Declare that messages never point into the directory of `path`."""
+    _hidden_directories.append(os.path.dirname(os.path.abspath(path)) + os.sep)
     is_machinery.clear()
 
 

@@ -172,7 +172,7 @@ def partial_eval_jaxpr(
             unknown.update(parts.unknown.outvars)
 
     keep = instantiate or [False] * len(jaxpr.outvars)
-    unknown_outs = [keep or out in unknown for out, keep in zip(jaxpr.outvars, keep, strict=True)]
+    unknown_outs = [kept or out in unknown for out, kept in zip(jaxpr.outvars, keep, strict=True)]
     outs_known, outs_unknown = partition(unknown_outs, jaxpr.outvars)
     ins_known, ins_unknown = partition(unknown_ins, jaxpr.invars)
     # An equation without operands is not worth a residual: both halves compute it.

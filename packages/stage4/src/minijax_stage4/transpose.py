@@ -58,9 +58,9 @@ def deftranspose(
     Arguments:
         primitive: the primitive.
         formulas: for each operand, a function `(ct, *operands, **params)` that returns the
-        contribution of the result's cotangent `ct` to the operand's, or None if the primitive is
-        not linear in it. Linear operands are `UndefPrimal`. jointly: whether the primitive is
-        linear in several operands that vary together, as a sum
+            contribution of the result's cotangent `ct` to the operand's, or None if the primitive
+            is not linear in it. Linear operands are `UndefPrimal`.
+        jointly: whether the primitive is linear in several operands that vary together, as a sum
             is. A product is not: it is linear in each operand while the others are constant.
 
     >>> scale_p = Primitive("scale")

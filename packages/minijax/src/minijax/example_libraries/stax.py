@@ -20,9 +20,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import minijax.numpy as jnp
-from minijax import lax, nn, random
+from minijax import lax, random
 from minijax.errors.arguments import require_fit
 from minijax.errors.tracebacks import hiding_frames
+from minijax.nn import (
+    elu,
+    gelu,
+    leaky_relu,
+    log_softmax,
+    relu,
+    selu,
+    sigmoid,
+    softmax,
+    softplus,
+    standardize,
+)
 from minijax.nn import log_softmax as logsoftmax  # noqa: F401  # a name of JAX's, as the next two
 from minijax.nn.initializers import glorot_normal, normal, ones, zeros
 from minijax.nn.initializers import glorot_normal as glorot  # noqa: F401
@@ -523,7 +535,7 @@ def BatchNorm(
     def apply_fun(params: Any, x: Any, **kwargs: Any) -> Any:
         beta, gamma = params
         axes = canonical_axes("BatchNorm", axis, jnp.ndim(x))
-        outputs = nn.standardize(x, axes, epsilon=epsilon)
+        outputs = standardize(x, axes, epsilon=epsilon)
         if scale:
             outputs = jnp.expand_dims(gamma, axes) * outputs
         if center:
@@ -557,16 +569,16 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
 
 
 Tanh = elementwise(jnp.tanh)
-Relu = elementwise(nn.relu)
+Relu = elementwise(relu)
 Exp = elementwise(jnp.exp)
-LogSoftmax = elementwise(nn.log_softmax, axis=-1)
-Softmax = elementwise(nn.softmax, axis=-1)
-Softplus = elementwise(nn.softplus)
-Sigmoid = elementwise(nn.sigmoid)
-Elu = elementwise(nn.elu)
-LeakyRelu = elementwise(nn.leaky_relu)
-Selu = elementwise(nn.selu)
-Gelu = elementwise(nn.gelu)
+LogSoftmax = elementwise(log_softmax, axis=-1)
+Softmax = elementwise(softmax, axis=-1)
+Softplus = elementwise(softplus)
+Sigmoid = elementwise(sigmoid)
+Elu = elementwise(elu)
+LeakyRelu = elementwise(leaky_relu)
+Selu = elementwise(selu)
+Gelu = elementwise(gelu)
 
 Identity = keep_shape, lambda params, inputs, **kwargs: inputs
 

@@ -8,7 +8,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import minijax_stage2 as stage2
 from minijax.lax import elementwise
@@ -59,7 +59,15 @@ class Tolerance:
             raise ValueError(f"Tolerance: expected numbers that are not negative, found {self}")
 
 
-def with_accuracy(function: Callable[..., Any]) -> Any:
+class Elementary(Protocol):
+    """A function of one array that takes `accuracy`."""
+
+    def __call__(
+        self, x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None
+    ) -> Array: ...
+
+
+def with_accuracy(function: Callable[..., Any]) -> Elementary:
     """`function`, an operation of one array, with the argument `accuracy`, which it checks.
 
     There is one implementation of each function, so that nothing else depends on it.
@@ -84,10 +92,9 @@ def with_accuracy(function: Callable[..., Any]) -> Any:
     return Operation(wrapped, "accuracy")
 
 
-def elementary(name: str, doc: str, **rules: Any) -> declare.Unary:
+def elementary(name: str, doc: str, **rules: Any) -> Elementary:
     """Declare a primitive as `unary` does; its function takes `accuracy`."""
-    function: declare.Unary = with_accuracy(declare.unary(name, doc, **rules))
-    return function
+    return with_accuracy(declare.unary(name, doc, **rules))
 
 
 # Roots, exponentials, logarithms, trigonometric and hyperbolic functions.

@@ -183,7 +183,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     if not approximate:
         return _gelu_of(x)
     inner = _GELU_SCALE * (x + 0.044715 * jnp.power(x, 3))
-    return 0.5 * (1.0 + tanh(inner)) * x
+    return x * (0.5 * (1.0 + tanh(inner)))
 
 
 _GELU_SCALE = math.sqrt(2 / math.pi)

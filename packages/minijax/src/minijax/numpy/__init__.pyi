@@ -4,8 +4,9 @@ Each function takes Arrays, numpy arrays, Python numbers and tracers, and return
 argument names and defaults are the same as in `jax.numpy`.
 """
 
-from numpy.exceptions import ComplexWarning as ComplexWarning
+import numpy.exceptions
 
+import minijax.runtime.array
 from minijax.dlpack import from_dlpack as from_dlpack
 from minijax.dtypes import can_cast as can_cast
 from minijax.dtypes import finfo as finfo
@@ -415,7 +416,6 @@ from minijax.numpy.ufuncs import ufunc as ufunc
 from minijax.numpy.vectorize import apply_along_axis as apply_along_axis
 from minijax.numpy.vectorize import apply_over_axes as apply_over_axes
 from minijax.numpy.vectorize import vectorize as vectorize
-from minijax.runtime.array import Array as ndarray
 
 e: float
 pi: float
@@ -423,3 +423,5 @@ euler_gamma: float
 inf: float
 nan: float
 newaxis: None
+ndarray = minijax.runtime.array.Array
+ComplexWarning = numpy.exceptions.ComplexWarning

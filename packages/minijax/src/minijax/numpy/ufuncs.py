@@ -546,10 +546,6 @@ def subtract(x: ArrayLike, y: ArrayLike) -> Array:
 def multiply(x: ArrayLike, y: ArrayLike) -> Array:
     """`x * y`.
 
-    Arguments:
-        x, y: the arrays, which broadcast.
-        out_dtype: the dtype to which both are converted first; None: their promoted dtype.
-
     >>> jnp.multiply(jnp.array([1.0, 2.0]), 2.5)
     Array([2.5, 5. ], dtype=float32)
     """

@@ -15,6 +15,8 @@ from minijax.errors.arguments import require_fit
 from minijax.primitives.sharding_rules import by_elements, by_reduction
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import KINDS, operation, require_kind
+from minijax.runtime.operation import Binary as Binary
+from minijax.runtime.operation import Unary as Unary
 from minijax.runtime.program import compile_primitive, run_program
 from minijax.runtime.templates import note_declaration
 from minijax.settings.names import counted
@@ -213,18 +215,6 @@ Formula = Callable[..., Any]
 
 # Primitives whose results never have tangents.
 piecewise_constant = {stop_gradient_p}
-
-
-class Unary(Protocol):
-    """A function of one array."""
-
-    def __call__(self, x: ArrayLike) -> Array: ...
-
-
-class Binary(Protocol):
-    """A function of two arrays."""
-
-    def __call__(self, x: ArrayLike, y: ArrayLike) -> Array: ...
 
 
 class Reduction(Protocol):

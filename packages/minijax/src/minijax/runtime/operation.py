@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from types import NoneType
-from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -322,6 +322,26 @@ def require_counted_from_0(caller: str, role: str, given: Any) -> None:
         )
 
 
+class Unary(Protocol):
+    """A function of one array."""
+
+    def __call__(self, x: array.ArrayLike) -> array.Array: ...
+
+
+class Binary(Protocol):
+    """A function of two arrays."""
+
+    def __call__(self, x: array.ArrayLike, y: array.ArrayLike) -> array.Array: ...
+
+
+@overload
+def promoting(function: Unary, inexact: bool = False) -> Unary: ...
+
+
+@overload
+def promoting(function: Binary, inexact: bool = False) -> Binary: ...
+
+
 def promoting(function: Any, inexact: bool = False) -> Any:
     """The operation of `minijax.numpy`: a strict one after promotion of its one or two operands.
 
@@ -335,9 +355,12 @@ def promoting(function: Any, inexact: bool = False) -> Any:
         return function(*promote(x, y, inexact=inexact))
 
     strict = function.__wrapped__
-    parameters = inspect.signature(strict).parameters.values()
-    count = sum(each.kind is not each.KEYWORD_ONLY for each in parameters)
-    promoted = functools.wraps(strict)(of_x if count == 1 else of_x_and_y)
+    signature = inspect.signature(strict)
+    operands = [
+        each for each in signature.parameters.values() if each.kind is not each.KEYWORD_ONLY
+    ]
+    promoted: Any = functools.wraps(strict)(of_x if len(operands) == 1 else of_x_and_y)
+    promoted.__signature__ = signature.replace(parameters=operands)
     del promoted.__wrapped__  # it may have more arguments
     return operation(promoted)
 
