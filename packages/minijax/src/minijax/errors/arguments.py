@@ -37,7 +37,7 @@ _PYTHON_ERRORS = (
     ValueError,
 )
 _NO_ARRAY = "expected an array or a number"  # the message of `typeof`, without a name
-_VERDICT = "_is_of_the_insides"
+_VERDICT = "_is_internal"
 _RAISE = "RAISE_VARARGS"
 _PACKAGES = (minijax_stage1, minijax_stage2, minijax_stage3, minijax_stage4, minijax_watch)
 _OURS = (
@@ -69,7 +69,7 @@ def blame_argument(
         ValueError: an argument contains itself, is too large, or has rows of different lengths.
     """
     is_of_array = isinstance(error, TypeError) and str(error).startswith(_NO_ARRAY)
-    is_of_python = isinstance(error, _PYTHON_ERRORS) and is_of_the_insides(error)
+    is_of_python = isinstance(error, _PYTHON_ERRORS) and is_internal(error)
     hints = _hints(function) if is_of_array or is_of_python else None
     if hints is None:
         return
@@ -159,7 +159,7 @@ def is_ours(filename: str) -> bool:
     return filename.startswith(_OURS)
 
 
-def is_of_the_insides(error: Exception) -> bool:
+def is_internal(error: Exception) -> bool:
     """Return True if neither a `raise` of ours nor the user's code raised the error.
 
     The first decorated function that it leaves decides; later ones no longer see all frames.

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from minijax.errors import name_page
-from minijax.errors.arguments import blame_argument, is_of_the_insides, is_ours
+from minijax.errors.arguments import blame_argument, is_internal, is_ours
 from minijax.settings.config import config
 
 _filtering = config.declare(
@@ -40,7 +40,7 @@ def hide_frames(error: Exception) -> None:
     call, and no second RecursionError replaces the first.
     """
     try:
-        is_of_the_insides(error)  # decided now, while all frames are there
+        is_internal(error)  # decided now, while all frames are there
         name_page(error)
         mode = _filtering.value
         if mode == "auto":

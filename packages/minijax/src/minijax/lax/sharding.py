@@ -33,7 +33,7 @@ _NUMBERS = (*python_scalars, np.ndarray, np.generic)
 
 
 def constrain(x: Any, sharding: Sharding) -> Any:
-    """`x` with a sharding constraint; with another type, if types say how arrays are sharded."""
+    """Constrain the sharding of `x`; on a mesh with explicit axes, change its type."""
     sharding.parts(typeof(x).ndim)
     if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
         return bind1(sharded.reshard_p, x, sharding=sharding)
@@ -71,7 +71,7 @@ declare(
 
 
 def _decided(spec: PartitionSpec) -> PartitionSpec:
-    """The spec with whole axes where nothing is said."""
+    """The spec with unconstrained axes unsharded."""
     entries = [None if entry is PartitionSpec.UNCONSTRAINED else entry for entry in spec]
     while entries and entries[-1] is None:
         entries.pop()
@@ -109,7 +109,7 @@ evaluators[sharding_constraint_p] = _sharding_constraint_impl
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """`x`, a pytree of arrays, with the given shardings.
 
-    In a program this tells the partitioner how to divide them there; outside, it moves them.
+    In a program this tells the partitioner how to shard them there; outside, it moves them.
 
     Arguments:
         x: the arrays.
@@ -179,7 +179,7 @@ def device_put(
     donate: bool = False,
     may_alias: bool | None = None,
 ) -> Any:
-    """Move all numbers and arrays of a pytree to a device, or divide them among several.
+    """Move all numbers and arrays of a pytree to a device, or shard them over several.
 
     Arguments:
         x: a pytree of numbers, numpy arrays, Arrays and tracers.
@@ -255,9 +255,8 @@ def _put_leaf(
             return array.place_numbers(leaf, sharding)
         x = array.array(leaf)
         if sharding is not None and not is_here and array.is_readable(x):
-            from minijax.runtime.agreement import (
-                require_same_value,  # imported late: the import takes milliseconds
-            )
+            # Imported late: the import takes milliseconds.
+            from minijax.runtime.agreement import require_same_value
 
             require_same_value(sharding.device_tuple, f"put x{path}", array.read_numbers(x))
         on_device = array.put_to(x, sharding)

@@ -272,9 +272,9 @@ def require_kind(name: str, kinds: str, *avals: ShapedArray) -> None:
 
 @functools.lru_cache(maxsize=4096)
 def require_alike(name: str, kinds: str, *avals: ShapedArray) -> None:
-    """Raise TypeError unless operands are of these kinds, of one dtype, and of one rank or scalars.
+    """Raise TypeError unless operands have these kinds, one dtype, and, scalars aside, one rank.
 
-    Without `kinds` they may be of any.
+    Empty `kinds` admit all.
     """
     if kinds:
         require_kind(name, kinds, *avals)
@@ -343,9 +343,11 @@ def promoting(function: Binary, inexact: bool = False) -> Binary: ...
 
 
 def promoting(function: Any, inexact: bool = False) -> Any:
-    """The operation of `minijax.numpy`: a strict one after promotion of its one or two operands.
+    """The operation of `minijax.numpy` for a strict one, whose one or two operands it promotes.
 
-    With `inexact`, to a real or complex dtype.
+    Arguments:
+        function: the strict operation.
+        inexact: whether to promote to a real or complex dtype.
     """
 
     def of_x(x: Any) -> Any:
