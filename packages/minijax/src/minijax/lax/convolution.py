@@ -771,9 +771,7 @@ def conv_transpose(
             input features before its output features.
         transpose_kernel: whether `rhs` is the kernel of the convolution to transpose: then it is
             flipped, and its input and output features are swapped.
-        precision: the precision of the products, a `lax.Precision`.
         precision, preferred_element_type: as in `dot_general`.
-        preferred_element_type: the dtype of the sums and of the result.
         use_consistent_padding: whether pairs, too, are the padding of the convolution to transpose.
 
     Raises:

@@ -343,7 +343,6 @@ def empty_like(
 
     Arguments:
         prototype: as `a` in `full_like`.
-        dtype, shape, device: as in `full_like`.
         dtype: the dtype of the result; None: the dtype of `prototype`.
         shape: the shape of the result; None: the shape of `prototype`.
         device: a device or a sharding, where the result lies; None: where `prototype` lies, if the

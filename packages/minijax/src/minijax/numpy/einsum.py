@@ -73,13 +73,10 @@ def einsum(
             ints for their labels, and finally a list for the result.
         out: must be None.
         optimize: False to multiply from left to right; the path that `einsum_path` returned;
-            "greedy" to begin with the cheapest product at each step. By default, and with other
-            names such as "optimal", it is the order with the fewest operations, of more than eight
-            operands the greedy one.
-        precision: the precision of the products, a `lax.Precision`.
+            "greedy" to take the cheapest product at each step. By default, and with other names
+            such as "optimal", the order with the fewest operations, or the greedy one if there are
+            more than eight operands.
         precision, preferred_element_type, out_sharding: as in `lax.dot_general`.
-        preferred_element_type: the dtype of the sums and of the result.
-        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         ValueError: the labels do not match the operands, or each other; or `optimize` is invalid.

@@ -413,9 +413,7 @@ def convolve(
         a, v: the sequences.
         mode: "full" for all sums; "same" for as many as the longer sequence has elements; "valid"
             for those in which the sequences overlap completely.
-        precision: the precision of the products, a `lax.Precision`.
         precision, preferred_element_type: as in `lax.dot_general`.
-        preferred_element_type: the dtype of the sums and of the result.
 
     Raises:
         ValueError: an argument is not a sequence or is empty, or `mode` is none of the three.
