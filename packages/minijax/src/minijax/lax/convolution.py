@@ -377,6 +377,7 @@ def _convolution_type(
         low, high = padding[n]
         size = dilated(lhs.shape[lhs_spec[n + 2]], lhs_dilation[n]) + low + high
         window = dilated(rhs.shape[rhs_spec[n + 2]], rhs_dilation[n])
+        # Negative padding may cut off more than there is.
         shape[axis] = max((size - window) // window_strides[n] + 1, 0) if size >= 0 else 0
     is_weak = lhs.weak_type and rhs.weak_type
     return [ShapedArray(tuple(shape), preferred_element_type or lhs.dtype, is_weak)]
@@ -481,6 +482,8 @@ def _complex_convolution_text(
 
     real = ShapedArray(out.shape, np.finfo(out.dtype).dtype)
     x_real, x_imag, y_real, y_imag = (part_text(n, x) for x in (lhs, rhs) for n in ("real", "imag"))
+    # With k1 = Re y (Re x + Im x), k2 = Re x (Im y - Re y), k3 = Im x (Re y + Im y): the real part
+    # of x y is k1 - k3, the imaginary part k1 + k2.
     both = convolution(combined("add", x_real, x_imag), y_real, real)
     turned = convolution(x_real, combined("subtract", y_imag, y_real), real)
     rest = convolution(x_imag, combined("add", y_real, y_imag), real)
@@ -506,6 +509,9 @@ def _convolution_transpose_lhs(ct: Any, lhs: UndefPrimal, rhs: Any, **params: An
     by_examples = params["batch_group_count"] > 1
     kernel = _move_groups(shapes.rev(rhs, rhs_spec[2:]), rhs_spec[0], rhs_spec[1], groups)
     sizes = _spatial_sizes(lhs.aval, typeof(rhs), typeof(ct), params)
+    # In the equation above, with the flipped index k' and dilated sizes: i * lhs_dilation + k' *
+    # rhs_dilation - (window - 1 - low) = o * window_stride. The padding at the end makes the result
+    # as large as `lhs`.
     out = _convolve(
         ct,
         kernel,
@@ -523,6 +529,7 @@ def _convolution_transpose_lhs(ct: Any, lhs: UndefPrimal, rhs: Any, **params: An
         batch_group_count=1,
         **_precision_params(params),
     )
+    # The sums may be wider than the operands, by preferred_element_type.
     out = convert_element_type(out, lhs.aval.dtype)
     return _move_groups(out, lhs_spec[1], lhs_spec[0], groups) if by_examples else out
 
@@ -535,6 +542,7 @@ def _convolution_transpose_rhs(ct: Any, lhs: Any, rhs: UndefPrimal, **params: An
     """
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     sizes = _spatial_sizes(typeof(lhs), rhs.aval, typeof(ct), params)
+    # The equation for `k`: k * rhs_dilation + o * window_stride - low = i * lhs_dilation.
     out = _convolve(
         lhs,
         ct,
@@ -593,6 +601,7 @@ def _convolution_vmap(
     (lhs, rhs), (lhs_dim, rhs_dim) = values, dims
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     by_examples, by_features = params["batch_group_count"], params["feature_group_count"]
+    # Each example becomes a group, and a number of groups is positive.
     if batch_axis.size == 0:
         return _empty_convolution_vmap(values, dims, params)
     if rhs_dim is None:
@@ -823,10 +832,13 @@ def conv_transpose(
 
 def _transposed_padding(window: int, stride: int, padding: str) -> tuple[int, int]:
     """The padding that reverses a padding given by name."""
+    # n elements become n * stride + max(window - stride, 0), the largest input for which the
+    # convolution with this padding has n results.
     if padding == "VALID":
         return window - 1, stride - 1 + max(window - stride, 0)
     if padding != "SAME":
         raise ValueError(f"conv_transpose: padding must be 'SAME' or 'VALID', found {padding!r}")
+    # n elements become n * stride.
     total = window + stride - 2
     before = window - 1 if stride >= window else -(-total // 2)
     return before, total - before

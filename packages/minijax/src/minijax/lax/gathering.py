@@ -382,6 +382,7 @@ def _gather_lower(
         f"slice_sizes = {i64_array(slice_sizes)}}}> : {signature([x, indices], out_avals)}",
         out,
     )
+    # StableHLO's gather clamps starts out of bounds, so that only filling needs more.
     if mode is not GatherScatterMode.FILL_OR_DROP or not start_map:
         return gathered
     bounds = [x.aval.shape[axis] - slice_sizes[axis] for axis in start_map]
@@ -480,9 +481,10 @@ def _gather_vmap(
     else:
         indices = move_batch_dim(indices, axis, indices_dim, 0)
         indices_batching = after(indices_batching)
+        # sorted for each example, but the next example begins anew
         indices_are_sorted = False
         if x_dim is None:
-            unique_indices = False  # two examples may gather the same element element element
+            unique_indices = False  # two examples may gather the same element
         else:
             batching, indices_batching = (0, *batching), (0, *indices_batching)
     numbers = GatherDimensionNumbers(offset, collapsed, start_map, batching, indices_batching)
@@ -517,7 +519,9 @@ def _gather_transpose(
 ) -> Any:
     """Add up the cotangents of each element, among zeros."""
     zeros = full(x.aval.shape, 0, x.aval.dtype)
+    # The fields of both kinds of dimension numbers correspond, in order.
     numbers = ScatterDimensionNumbers(*dimension_numbers)
+    # By name: that module imports this one.
     scatter_add_p = named("minijax.lax.scattering", "scatter_add_p")
     return bind1(scatter_add_p, zeros, indices, ct, dimension_numbers=numbers, **options)
 
@@ -529,6 +533,7 @@ declare(
     vmap=_gather_vmap,
     sharding=_gather_sharding,
     jvp=[
+        # The fill value is a constant, so its tangent is 0.
         lambda t, out, x, indices, *, fill_value, **params: bind1(
             gather_p, t, indices, fill_value=0, **params
         ),

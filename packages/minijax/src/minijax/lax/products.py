@@ -237,6 +237,7 @@ def _groups_apart(x: Any, group_sizes: Any, axis: int, outer: Sequence[int]) -> 
     count = typeof(group_sizes).shape[-1]
     shape = (count, *typeof(x).shape)
     axes = [i + 1 for i in outer] if typeof(group_sizes).ndim > 1 else []
+    # `broadcast_in_dim` takes increasing axes, so the limits are transposed into their order.
     order = sorted(range(len(axes)), key=lambda i: axes[i])
     into = (0, *sorted(axes))
 
@@ -350,9 +351,11 @@ def ragged_dot_general(
                 f"{caller}: group_sizes must be as many integers as rhs has groups along axis "
                 f"{group}, found {sizes} and {b}"
             )
+        # The sum also runs over the groups: each row is nonzero in the copy of its own group only.
         contracting: Any = ((*_one_more(lhs_contract), 0), (*rhs_contract, group))
         batch: Any = (_one_more(lhs_batch), rhs_batch)
         return dot_general(parts, rhs, (contracting, batch), *params, out_sharding=out_sharding)
+    # The groups become a batch axis, so that each has a product of its own.
     place = lhs_contract.index(ragged)
     rhs_outer = [*rhs_batch, *rhs_contract[:place]]
     others = _groups_apart(rhs, group_sizes, rhs_contract[place], rhs_outer)

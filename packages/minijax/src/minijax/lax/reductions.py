@@ -253,6 +253,7 @@ def reduce_by_halving(combine: Combine, operands: Values, axes: Shape) -> list[A
     xs = [shapes.reshape(shapes.transpose(x, (*axes, *kept)), (size, *rest)) for x in operands]
     while size > 1:
         half = size // 2
+        # Element i is combined with element i + half: the function is taken to be commutative, too.
         combined = combine(
             *(_reduce_rows(x, 0, half) for x in xs), *(_reduce_rows(x, half, 2 * half) for x in xs)
         )
@@ -270,6 +271,7 @@ def _reduce_rows(x: Any, start: int, limit: int) -> Any:
 
 def _prod_tangent(t: Any, out: Any, x: Any, *, axes: Shape) -> Any:
     """The tangent of each element times all other elements, correct even if some are zero."""
+    # An empty product is 1, a constant.
     if 0 in [typeof(x).shape[axis] for axis in axes]:
         return None
 
@@ -353,6 +355,7 @@ def reduce(
     if known is not None:
         reduction, neutral, combine = known
         out = reduction(xs[0], axes)
+        # The result is weak only if operand and initial value both are.
         if not typeof(inits[0]).weak_type:
             out = convert_element_type(out, avals[0].dtype)
         if not is_number(inits[0], neutral(avals[0].dtype)):
@@ -442,6 +445,7 @@ def _reduce_vmap(
 ) -> tuple[list[Any], list[BatchDim]]:
     xs, inits = halves(values)
     x_dims, init_dims = halves(dims)
+    # StableHLO's reduce takes scalars as initial values, one for all examples.
     if any(dim is not None for dim in init_dims):  # each example has its own initial value
         f = _by_halving(jaxpr, dimensions)
         return vmap_flat(f, values, dims, batch_axis, "reduce")
@@ -620,6 +624,7 @@ def _declare_arg(
     def first_index(operand: Any, *, axis: int, index_dtype: np.dtype[Any]) -> Any:
         aval = typeof(operand)
         indices = shapes.broadcasted_iota(index_dtype, aval.shape, axis)
+        # The start ties with the result only if all elements are the least, and then 0 is right.
         start = shapes.full_like(operand, least(aval.dtype), shape=()), index_dtype.type(0)
         return reduce((operand, indices), start, better, (axis,))[1]
 

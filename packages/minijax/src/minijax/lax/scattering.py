@@ -146,6 +146,7 @@ def vmap_scatter(primitive: Primitive) -> Callable[..., Any]:
         else:
             indices = move_batch_dim(indices, axis, indices_dim, 0)
             batching, indices_batching = (0, *batching), (0, *indices_batching)
+            # sorted for each example, but the next example begins anew
             indices_are_sorted = False
         numbers = gathering.ScatterDimensionNumbers(
             window, inserted, start_map, batching, indices_batching
@@ -196,6 +197,8 @@ def lower_scatter(combine: str) -> Callable[..., list[Value]]:
         # XLA's partitioner would scatter the padding of unevenly sharded updates, too.
         counts = indices.aval.shape[:-1]
         indices, updates = (replicated_if_uneven(b, each, counts) for each in (indices, updates))
+        # StableHLO's scatter drops updates out of bounds, as FILL_OR_DROP does; a gather would
+        # clamp.
         if mode is gathering.GatherScatterMode.CLIP and start_map:
             sizes = window_sizes(x.aval, updates.aval.shape, dimension_numbers)
             bounds = [x.aval.shape[axis] - sizes[axis] for axis in start_map]
@@ -335,6 +338,7 @@ def _winners(x: ShapedArray, indices: Any, updates: Shape, params: dict[str, Any
     dtype = np.dtype(np.int32)
     numbers = shapes.broadcasted_iota(dtype, (count,), 0)
     number = shapes.broadcast_in_dim(shapes.reshape(numbers, sizes), updates, batch)
+    # -1 marks the positions that no update reaches.
     numbered = bind1(scatter_p, shapes.full(x.shape, -1, dtype), indices, number, **params)
     return gathered_like(numbered, indices, updates, params) == number, numbered >= 0
 
@@ -347,9 +351,11 @@ def _scatter_transpose(cts: Sequence[Any], *operands: Any, **params: Any) -> lis
     x_ct = updates_ct = None
     aval = updates.aval if isinstance(updates, UndefPrimal) else typeof(updates)
     if isinstance(x, UndefPrimal):
+        # Elements that were replaced do not reach the result.
         x_ct = bind1(scatter_p, ct, indices, shapes.full(aval.shape, 0, aval.dtype), **params)
     if isinstance(updates, UndefPrimal):
         updates_ct = gathered_like(ct, indices, aval.shape, params)
+        # Of the updates at one position only one reached the result.
         if not params["unique_indices"]:
             stays, _ = _winners(typeof(ct), indices, aval.shape, params)
             updates_ct = select(stays, updates_ct, shapes.full_like(updates_ct, 0))
@@ -459,6 +465,7 @@ def _factor_of_updates(t: Any, out: Any, x: Any, indices: Any, updates: Any, **p
             "scatter_mul: the derivative with respect to the updates needs updates that do not "
             "overlap: pass unique_indices=True if that is so"
         )
+    # d(x u) = x du; with several updates of one element the factors would be the others, too.
     return x * bind1(scatter_add_p, shapes.full_like(x, 0), indices, t, **params)
 
 

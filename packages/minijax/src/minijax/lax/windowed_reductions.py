@@ -296,6 +296,7 @@ def _reduce_window_vmap(
 ) -> tuple[list[Any], list[BatchDim]]:
     xs, inits = reductions.halves(values)
     x_dims, init_dims = reductions.halves(dims)
+    # StableHLO's reduce_window takes scalars as initial values, one for all examples.
     if any(dim is not None for dim in init_dims):  # each example has its own initial value
         f = _by_offsets(jaxpr, window)
         return vmap_flat(f, values, dims, axis, "reduce_window")
@@ -372,6 +373,8 @@ def _window_sum_transpose(ct: Any, x: UndefPrimal, **window: Any) -> Any:
     for size, count, width, stride, (low, _), base, dilation in zip(
         x.aval.shape, typeof(ct).shape, *window.values(), strict=True
     ):
+        # A window begins at most `reach` before its elements. The padding after them is what makes
+        # the result as large as `x`.
         reach = dilated(width, dilation) - 1
         before = reach - low
         after = dilated(size, base) + reach - dilated(count, stride) - before
@@ -441,13 +444,16 @@ def _select_and_gather_lower(
         return [selection.select(which, x, y), selection.select(which, t, u)]
 
     jaxpr = trace_to_jaxpr(computation, [scalar] * 4, "lowering", None).jaxpr
+    # Padding and gaps are never selected, so no tangent comes from them.
     inits = [b.constant(never(out.dtype), scalar), b.constant(0, scalar)]
+    # A reduction of pairs: the first result is the selected elements, the second their tangents.
     return lower_window(b, [out, out], [x, tangents, *inits], jaxpr, window)[1:]
 
 
 def _scatter_back(
     ct: Any, tangents: UndefPrimal, operand: Any, *, select: str, **window: Any
 ) -> Any:
+    # StableHLO's select_and_scatter has no dilations.
     if {*window["base_dilation"], *window["window_dilation"]} - {1}:
         raise NotImplementedError(
             "reduce_window: the gradient of the largest or smallest elements of windows with "

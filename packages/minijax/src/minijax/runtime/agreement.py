@@ -45,6 +45,7 @@ class SharedProgram:
         sizes: Sequence[int],
     ):
         self.joined = joined
+        # A launch refers to this result until it is computed, and keeps its memory so long.
         self.watched = sizes.index(min(sizes)) if sizes else None  # the smallest
         self.processes = processes_of(devices)
         self.described = described
@@ -68,6 +69,7 @@ class SharedProgram:
         number = launches.numbers[self.key] = launches.numbers.get(self.key, 0) + 1
         group = str(self.processes)
         count, history = launches.history.get(group, (0, 0))
+        # A polynomial in 31: the same programs in another order give another hash.
         launches.history[group] = count + 1, (31 * history + int(self.key[:8], 16)) % 2**61
         launch = _Launch(self, number)
         _ = launches.current  # drops finished ones
@@ -169,6 +171,8 @@ class Watch:
         self.looks += 1
         program, number = launch.program, launch.number
         purpose = f"run {program.described}"
+        # `look` grows while this process waits. Others thereby tell a process that is stuck from
+        # one that has not yet had time to go on (`_Waiting`).
         record = {
             "key": program.key,
             "number": number,
@@ -270,6 +274,7 @@ def require_same_value(devices: Sequence[Device], described: str, x: np.ndarray[
     digest = hashlib.blake2b(np.ascontiguousarray(x).tobytes(), digest_size=16).hexdigest()
     mine = f"{x.dtype}{list(x.shape)} {digest}"
     texts = _share_texts(joined, processes, f"value/{group}/{number}", mine, described)
+    # All processes have published this value, so none still reads the previous one.
     if number:
         joined.delete(f"value/{group}/{number - 1}/{joined.index}")
     for index, text in texts.items():
@@ -304,6 +309,7 @@ def _share_texts(
         "numbers": dict(launches.numbers),
     }
     joined.set(f"waiting/{joined.index}", json.dumps(waiting))
+    # seconds; the pause grows to 0.2 s, so losses are looked for about every 2 s
     others, pause, looks = _Waiting(), 0.02, 0
     try:
         while missing:

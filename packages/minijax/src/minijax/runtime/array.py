@@ -919,6 +919,7 @@ _NUMBERS = (*python_scalars, np.ndarray, np.generic)
 
 def check_shape(caller: str, shape: Shape) -> None:
     """Raise an error if `shape` is not a tuple of sizes."""
+    # XLA counts elements in signed 64 bits.
     if not all(isinstance(size, int | np.integer) and 0 <= size < 2**63 for size in shape):
         raise TypeError(f"{caller}: a shape is a tuple of ints from 0 to 2**63 - 1, found {shape}")
 
@@ -936,6 +937,7 @@ def to_array(x: Any) -> Any:
     """A number or a numpy array as an Array; anything else is returned unchanged."""
     if not isinstance(x, _NUMBERS) or not is_value(x):
         return to_library_array(x)
+    # Arrays of float0, which has no bits, stay numpy's, as in JAX.
     return x if getattr(x, "dtype", None) == float0 else array(x)
 
 

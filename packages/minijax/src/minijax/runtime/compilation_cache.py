@@ -134,6 +134,7 @@ def _is_cacheable(text: str, options: Options) -> bool:
     """Return True if compiling has no effects besides its result."""
     flags = xla.xla_flags()
     writes_files = "xla_dump" in flags or any("xla_dump" in name for name in options)
+    # XLA_FLAGS may be the name of a file of flags, and the key would not notice a change in it.
     flags_in_file = bool(flags.strip()) and not flags.strip().startswith("-")
     return not (writes_files or flags_in_file)
 
@@ -201,6 +202,7 @@ def _write_entry(directory: str, file: str, key: str, data: bytes) -> None:
 
     packed = zlib.compress(data, level=1)
     content = _FORMAT + _digest(key, packed) + packed
+    # The suffix lets `_make_room` find and delete what a process that was killed left behind.
     temporary = f"{file[: -len(_SUFFIX)]}-{os.urandom(8).hex()}{_SUFFIX}"
     try:
         if not _make_room(directory, len(content)):
@@ -237,6 +239,7 @@ def _make_room(directory: str, needed: int) -> bool:
         return True
     if needed > limit:
         return False
+    # `limit` if never counted: the directory counts as full, so that it is scanned now.
     total = _sizes.get(directory, limit) + needed
     if total > limit:
         entries = _entries(directory)

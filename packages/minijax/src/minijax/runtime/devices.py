@@ -169,6 +169,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     True
     """
     theirs = {device.platform for device in devices(platform)}
+    # Not `isinstance`: it is true for tracers (`_ArrayType`), which have no memory.
     found = [x for x in gc.get_objects() if issubclass(type(x), Array)]
     return [x for x in found if not x.is_deleted() and x.platform() in theirs]
 

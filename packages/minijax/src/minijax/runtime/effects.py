@@ -52,6 +52,8 @@ effectful: set[Primitive] = set()
 def has_effects(program: Jaxpr | JaxprEqn) -> bool:
     """Return True if a program, or one equation, does more than return results."""
     if isinstance(program, Jaxpr):
+        # A set first: programs have many equations and few primitives, and most of them no inner
+        # programs.
         primitives = {eqn.primitive for eqn in program.eqns}
         if not any(primitive.higher_order for primitive in primitives):
             return not effectful.isdisjoint(primitives)

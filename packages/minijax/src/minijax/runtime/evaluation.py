@@ -24,7 +24,7 @@ from minijax_stage2.shaped_array import Dialect
 from minijax_stage2.trace import EvalTrace
 from minijax_stage3.jit import jit_p
 
-# # Checks of evaluation and of calls, while their switches are on.
+# Checks of evaluation and of calls, while their switches are on.
 #
 # Nothing here is called before any switch has been on (`Switch.used`), and a check is imported
 # when its own switch is first on, so unused checks cost nothing.
@@ -158,11 +158,14 @@ class DeviceTrace(EvalTrace):
         if primitive is jit_p:
             outs = evaluate_jaxpr(params["jaxpr"], f"jit_{params['name']}", args)
         elif primitive.higher_order:
+            # The stages' rules run their inner programs themselves, and return stage 3's Arrays.
             outs = [to_library_array(out) for out in stage2.impl_rules[primitive](*args, **params)]
         else:
             in_avals = tuple([typeof(x) for x in args])
             if primitive in evaluators:
                 outs = evaluators[primitive](*args, **params)
+            # Numbers and uncommitted arrays also go elsewhere while a default device or a mesh is
+            # set, and setting one turns on `Switch.used`.
             elif Switch.used or some_placed(args):
                 outs = evaluate_partitioned(
                     primitive, args, in_avals, params, argument_places(args)

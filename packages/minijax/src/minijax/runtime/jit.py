@@ -198,6 +198,7 @@ class PjitFunction(PickledByName, programs.Called):
                 elif not programs.add_tree(x, key, buffers, types):
                     return None, None, buffers
                 position += 1
+            # sorted: the order in which keywords are written must not make another key
             for name in sorted(kwargs) if len(kwargs) > 1 else kwargs:
                 key.append(name)
                 x = kwargs[name]
@@ -272,6 +273,8 @@ class PjitFunction(PickledByName, programs.Called):
         if program is not None:
             return program
         try:  # other threads wait for the first
+            # Reentrant: a function that calls itself must end in a RecursionError, not in a
+            # deadlock.
             with self._first_calls.setdefault(signature, RLock()):
                 program = self._programs.get(signature)
                 if program is None:
@@ -298,6 +301,8 @@ class PjitFunction(PickledByName, programs.Called):
 
     def _take_over(self, outer: refs.OuterRefError) -> None:
         """Add a reference to those that the function closes over."""
+        # Passed on already, or unknown to the program's own references: calling again would not
+        # end.
         if self.is_of_refs or outer.ref in self.outer_refs:
             raise outer
         outer.ref.read()  # raises if an enclosing function has to pass it on
@@ -358,6 +363,8 @@ class PjitFunction(PickledByName, programs.Called):
             args, kwargs = places.structure.unflatten(range(len(places.are_refs)))
             args, _ = self._static.drop(static, args, kwargs)
             given = self._given_places.with_refs(args, places.are_refs, len(outer))
+            # Arguments to donate are left out: their positions are those of `fun`, not of
+            # `with_values`.
             options = pipeline.CompileOptions(
                 keep_unused=self._options.keep_unused,
                 compiler_options=self._options.compiler_options,
@@ -416,6 +423,7 @@ class PjitFunction(PickledByName, programs.Called):
         if config.explain_cache_misses:
             _explain_tracing(self, (in_tree, *key[1:]))
         traced = pipeline.trace(self._fun, self._static.fill(static), in_tree, avals, names)
+        # If another thread was faster, all share its program, and thereby one executable.
         return self._traced.setdefault(key, traced) if traced.is_reusable else traced
 
     def _names_of_dynamic(self, args: Any, kwargs: Any) -> list[str]:
@@ -523,6 +531,7 @@ class JittedMethod(functools.partial[Any]):
         signature = inspect.signature(self.__func__)
         return signature.replace(parameters=[*signature.parameters.values()][1:])
 
+    # From Python 3.14 on, a `partial` that is an attribute of a class binds the instance.
     def __get__(self, instance: Any, owner: Any = None) -> "JittedMethod":
         return self  # bound already
 

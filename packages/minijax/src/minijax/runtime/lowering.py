@@ -339,6 +339,7 @@ class Module(stage3.lowering.ModuleBuilder):
 _LOCATION = re.compile(r"loc\((.*)\)$")
 _MARK = re.compile(r'"minijax attributes (\d+)"')
 _MARKED = re.compile(r'loc\("minijax attributes \d+"(?:\((.*)\))?\)$', re.MULTILINE)
+# MLIR's parser gives an operation without a location its line in the text, whose file is "-".
 _UNKNOWN = re.compile(r' loc\("-":\d+:\d+\)')
 
 
@@ -389,11 +390,13 @@ class Function(stage3.lowering.FunctionBuilder):
                 else:
                     self.location, attributes = place, ()
             given = [names[x] if type(x) is Var else self.literal(x, templates) for x in invars]
+            # Inner programs need the module, and attributes are marks in the text of one operation.
             if primitive.higher_order or attributes:
                 template = None
             else:
                 rule = own_lowering_rules.get(primitive) or stage3.lowering_rules[primitive]
                 in_avals, out_avals = [x.aval for x in invars], [x.aval for x in eqn.outvars]
+                # None separates operands from results, whose numbers vary.
                 key = (rule, *in_avals, None, *out_avals, *eqn.params.items())
                 try:
                     template = templates.get(key, UNWRITTEN)
@@ -442,6 +445,7 @@ class Function(stage3.lowering.FunctionBuilder):
         """Write a literal, and return its name."""
         assert isinstance(x, Literal)
         value, aval = x.val, x.aval
+        # By bits: 0.0 equals -0.0, True equals 1, and NaN does not equal itself.
         key = aval, type(value), value if type(value) is int else np.asarray(value).tobytes()
         template: Any = templates.get(key)
         if template is None:

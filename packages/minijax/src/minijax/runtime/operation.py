@@ -62,6 +62,8 @@ class Operation(PjitFunction):
         here = dialect()
         args, kwargs = array.with_own_conversions(args, kwargs)
         is_in_function = here is not numpys_dialect and here.in_function is here  # type: ignore[attr-defined]
+        # Another function of the library calls: its number types are in force, and its arguments
+        # were checked when the user passed them.
         if is_in_function:
             return self._fun(*args, **kwargs)
         with set_number_types(types_in_function()):

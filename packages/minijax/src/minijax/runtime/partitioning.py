@@ -90,8 +90,10 @@ class PartitionedProgram:
         within = list(map(sharded.on_known_devices, shardings_within(jaxpr)))
         roles = roles_of(in_shardings, out_shardings, within, argument_names, jaxpr, default)
         self.devices = devices_of(name.removeprefix("jit_"), roles, default)
+        # Abstract meshes have a number of devices but none of them.
         self.num_devices = len(self.devices) or roles[0][1].num_devices
         self.platform = platform or xla.platform_of(self.devices)
+        # As in JAX, results are committed if the user fixed the devices, by arguments or shardings.
         self.committed = bool(roles)
         inside = [*within, default.sharding] if default is not None else within
         self.meshes = _meshes_of([*in_shardings, *out_shardings, *inside])
@@ -115,6 +117,7 @@ class PartitionedProgram:
                 "experimental.plan says what it would need on these."
             )
         in_shardings, out_shardings = self.given
+        # Lowering is possible for another platform than that of the devices; running is not.
         require_platform(self.name, self.platform, xla.platform_of(self.devices))
         xla.register_routines(self.text, self.platform)
         executable = self.executable = self._executable()
@@ -141,10 +144,13 @@ class PartitionedProgram:
         self.inspections, self.kept = [], []
         from minijax.runtime.agreement import shared_program  # late: few programs need it
 
+        # The processes compare this text, and addresses of Python functions differ between them.
         text = without_addresses(self.text)
         sizes = [device_type(aval).size for aval in self.out_avals]
         self.shared = shared_program(self.devices, self.described, text, sizes)
         if self.shared is not None:
+            # Without collectives no process waits for another, so each may run the program when it
+            # likes.
             if executable.communicates():
                 self.shared.synchronize()
             else:
@@ -441,6 +447,7 @@ def program_at(
     return program.compile()
 
 
+# weak: an executable is freed with its jaxpr, as in `once_for_jaxpr`
 _programs_of: "WeakKeyDictionary[Jaxpr, dict[Any, PartitionedProgram]]" = WeakKeyDictionary()
 
 

@@ -166,6 +166,8 @@ def _uniform_number(x: Any, aval: ShapedArray) -> bytes | None:
     """The number that fills a large numpy array, bit by bit; None for other arrays."""
     if not isinstance(x, np.ndarray) or x.nbytes < _SMALLEST or x.dtype.kind not in "biuf":
         return None
+    # "A": in the order of memory, so that an array in Fortran's order is not copied. Every element
+    # is compared, so the order does not matter.
     flat = x.reshape(-1, order="A")
     if not np.may_share_memory(flat, x):  # a copy was made: the strides have no flat view
         return None
@@ -290,7 +292,7 @@ def _uses_everything(jaxpr: Jaxpr) -> bool:
     return used.issuperset(jaxpr.invars)
 
 
-# # Each takes a program and the values of its first arguments, the constants, and returns an
+# Each takes a program and the values of its first arguments, the constants, and returns an
 # equivalent program, and whether that still takes each argument. `keep_unused` skips the first.
 PASSES: tuple[Callable[[Jaxpr, Sequence[Any]], tuple[Jaxpr, list[bool]]], ...] = (
     without_unused,

@@ -182,6 +182,8 @@ def staging_of(interpreter: Interpreter | None) -> Interpreter | None:
     """The innermost interpreter that stages a program to be run later, from an interpreter
     downwards; None if there is none."""
     while interpreter is not None:
+        # Partial evaluation stages only the operations on unknown values; the function itself runs
+        # now, once, so its references can be read and written.
         if isinstance(interpreter, JaxprTrace) and not isinstance(interpreter, PartialEvalTrace):
             return interpreter
         interpreter = interpreter.parent
@@ -373,6 +375,7 @@ def program_with_refs(
 
     def values_program(references: Sequence[Any], others: Sequence[Any]) -> tuple[list[Any], Any]:
         count = sum(places.are_refs)
+        # New objects, since a reference belongs to the trace in which it was made (`_home`).
         given = [Ref(value) for value in references[:count]]
         args, kwargs = places.join(given, others)
         held, out = passing(outer, fun)(references[count:], *args, **kwargs)

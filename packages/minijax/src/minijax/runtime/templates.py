@@ -166,6 +166,8 @@ class Transforming(TakesTemplates):
     def __init__(self, *args: Any):
         super().__init__(*args)
         parent: Any = self.parent
+        # `linearize` puts partial evaluation below a jvp. It takes no templates itself, but passes
+        # on those whose operands are known, so the trace below it decides.
         while isinstance(parent, PartialEvalTrace):
             parent = parent.parent
         self.takes_templates = self.copies_rules = getattr(parent, "takes_templates", False)
@@ -184,6 +186,7 @@ class Transforming(TakesTemplates):
         self, template: Template, args: Sequence[Any], source: Source | None
     ) -> list[Any]:
         """The results of a template without a transformed one: rules run for each equation."""
+        # Otherwise `process` would make the same template of each equation again, without end.
         before, self.copies_rules = self.copies_rules, False
         try:
             with set_interpreter(self), on_behalf_of(source):
@@ -257,6 +260,8 @@ def _primitive_template(
         return None
     if any(type(value) in (float, complex) for value in params.values()):
         return None  # 0.0 and -0.0 are equal but differ
+    # Rules may depend on a concrete operand or on its sharding, so only plain tracers are described
+    # by their types.
     avals = []
     for x in args:
         if not isinstance(x, Tracer) or type(x.aval) is not ShapedArray:
@@ -396,8 +401,10 @@ def staged(function: Callable[..., Sequence[Any]], in_avals: Avals) -> Template 
     with trace.run():
         outs = function(*trace.new_args(in_avals))
     closed = trace.to_jaxpr(outs)
+    # The function closes over a value of the surrounding trace, which later calls do not have.
     if any(isinstance(const, Tracer) for const in closed.consts):
         return None
+    # A user's primitive may get other rules later, and types with shardings depend on the mesh.
     for eqn in closed.eqns:
         is_plain = all(type(var.aval) is ShapedArray for var in eqn.outvars)
         if eqn.primitive not in own_primitives or not is_plain:
@@ -439,6 +446,9 @@ def _linearize(template: Template, nonzero: Some) -> Linearized | None:
     def known(*primals: Any) -> list[Any]:
         outs: list[Any] = []
 
+        # Operations on primals run in the trace that stages `known`, and become the first half.
+        # Only the tangents are unknown to `partial_eval`: operations on them become the second
+        # half.
         def tangents_of(*given: Any) -> list[Any]:
             rest = iter(given)
             tangents = [
@@ -456,6 +466,7 @@ def _linearize(template: Template, nonzero: Some) -> Linearized | None:
     halves = staged(known, template.jaxpr.in_avals)
     jaxpr, found = parts
     is_own = own_primitives.issuperset(eqn.primitive for eqn in jaxpr.eqns)
+    # A known tangent would be a result of the first half, for which there is no place.
     if halves is None or not is_own or any(dot.is_known for dot in found):
         return None
     program = Jaxpr([], [*jaxpr.constvars, *jaxpr.invars], jaxpr.eqns, jaxpr.outvars)
@@ -662,7 +673,9 @@ class Templates:
             for item in x:
                 self._describe(item, where, key, arrays)
         elif isinstance(x, np.generic):
+            # by its bits: zeros of both signs are equal, and NaN is not equal to itself
             key += cls, x.tobytes()
+        # A user's function may do something else in the next call, even if it is the same object.
         elif self._is_static(where) and not (callable(x) and getattr(x, "is_users", True)):
             key += exact_type(x), x
         else:

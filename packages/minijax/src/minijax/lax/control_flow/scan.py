@@ -293,7 +293,7 @@ def _linear_scan_transpose(
     ys_cts = [ct for ct in ys_cts if type(ct) is not Zero]
 
     # The program takes constants, elements, cotangents. The cotangents of constants are summed over
-    # # iterations.
+    # iterations.
     in_consts, in_xs, in_carry, in_ys = loops.split_by_sizes(
         program.invars, len(more) + len(known_consts), len(known_xs), len(carry_cts)
     )
