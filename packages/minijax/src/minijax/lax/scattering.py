@@ -355,7 +355,7 @@ def _scatter_transpose(cts: Sequence[Any], *operands: Any, **params: Any) -> lis
         x_ct = bind1(scatter_p, ct, indices, shapes.full(aval.shape, 0, aval.dtype), **params)
     if isinstance(updates, UndefPrimal):
         updates_ct = gathered_like(ct, indices, aval.shape, params)
-        # Of the updates at one position only one reached the result.
+        # Only one of the updates at a position reached the result.
         if not params["unique_indices"]:
             stays, _ = _winners(typeof(ct), indices, aval.shape, params)
             updates_ct = select(stays, updates_ct, shapes.full_like(updates_ct, 0))

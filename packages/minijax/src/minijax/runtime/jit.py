@@ -363,8 +363,7 @@ class PjitFunction(PickledByName, programs.Called):
             args, kwargs = places.structure.unflatten(range(len(places.are_refs)))
             args, _ = self._static.drop(static, args, kwargs)
             given = self._given_places.with_refs(args, places.are_refs, len(outer))
-            # Arguments to donate are left out: their positions are those of `fun`, not of
-            # `with_values`.
+            # Arguments to donate are left out: `with_values` has others at their positions.
             options = pipeline.CompileOptions(
                 keep_unused=self._options.keep_unused,
                 compiler_options=self._options.compiler_options,

@@ -117,7 +117,7 @@ class PartitionedProgram:
                 "experimental.plan says what it would need on these."
             )
         in_shardings, out_shardings = self.given
-        # Lowering is possible for another platform than that of the devices; running is not.
+        # A program may be lowered for another platform than its devices', but not run there.
         require_platform(self.name, self.platform, xla.platform_of(self.devices))
         xla.register_routines(self.text, self.platform)
         executable = self.executable = self._executable()
