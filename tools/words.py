@@ -1,8 +1,7 @@
 """The words of the house: hits of the patterns of words.toml, by rule.
 
-python -m tools.words               counts, by rule, with the recorded ones
+python -m tools.words               counts, by rule
 python -m tools.words divided       the hits of one rule
-python -m tools.words --write       records the counts
 """
 
 import ast
@@ -137,19 +136,12 @@ def finds(rule, kind, text):
 
 def main(arguments):
     found = hits()
-    if arguments == ["--write"]:
-        text = LIST.read_text(encoding="utf-8")
+    for name in arguments:
+        for file, line, shown in found[name]:
+            print(f"{file}:{line}: {shown}")
+    if not arguments:
         for name, rows in found.items():
-            count = rf'(^\["?{re.escape(name)}"?\]\n(?:.+\n)*?count = )\d+'
-            text = re.sub(count, rf"\g<1>{len(rows)}", text, flags=re.MULTILINE)
-        LIST.write_text(text, encoding="utf-8")
-    elif arguments:
-        for name in arguments:
-            for file, line, shown in found[name]:
-                print(f"{file}:{line}: {shown}")
-    else:
-        for name, rule in rules().items():
-            print(f"{name:20} {len(found[name]):4} recorded {rule['count']:4}")
+            print(f"{name:20} {len(rows):4}")
 
 
 if __name__ == "__main__":

@@ -248,7 +248,7 @@ def test_a_network_learns():
         (lambda: ours.serial(), "serial: there must be at least one layer"),
         (lambda: ours.parallel(), "parallel: there must be at least one layer"),
         (lambda: ours.serial(ours.Dense(2), ours.Dense), "layer 1. Was a function .* not called"),
-        (lambda: ours.serial(ours.Relu)[1]([], np.ones(3)), "each of the 1 layers.* those of 0"),
+        (lambda: ours.serial(ours.Relu)[1]([], np.ones(3)), "of the 1 layers.* parameters of 0"),
         (
             lambda: ours.parallel(ours.Relu, ours.Relu)[1](((), ()), [np.ones(3)]),
             r"one input for each of the 2 layers, found 1 inputs. FanOut\(2\)",

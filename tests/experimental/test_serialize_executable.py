@@ -92,7 +92,7 @@ def test_executables_that_cannot_be_serialized_or_loaded(monkeypatch):
     serialized = module.serialize(minijax.jit(lambda x: x + 1).lower(1.0).compile())
     with pytest.raises(ValueError, match=r"runs on the devices \[0\], found \[\]"):
         module.deserialize_and_load(*serialized, execution_devices=[])
-    with pytest.raises(ValueError, match="are not those of"):
+    with pytest.raises(ValueError, match="do not belong to"):
         module.deserialize_and_load(*serialized, execution_devices=jax.devices())
     monkeypatch.setattr(minijax.xla, "fingerprint", lambda devices: ("jaxlib 9",))
     with pytest.raises(ValueError, match="jaxlib 9"):

@@ -107,5 +107,5 @@ def test_functions_give_what_jaxs_give(family):
 
 @pytest.mark.parametrize(("name", "expected"), [("shape", ()), ("ndim", 0), ("size", 1)])
 def test_none_counts_as_a_scalar_with_a_warning(name, expected):
-    with pytest.warns(DeprecationWarning, match=f"{name}: None is no array"):
+    with pytest.warns(DeprecationWarning, match=f"{name}: None is not an array"):
         assert getattr(mnp, name)(None) == expected

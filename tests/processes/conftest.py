@@ -14,7 +14,7 @@ def processes(tmp_path):
 
 def pytest_collection_modifyitems(items):
     if jax.__version_info__ < (0, 11):
-        reason = "jaxlib cannot read divided arrays"
+        reason = "jaxlib cannot read sharded arrays"
         for item in items:
             if "processes" in item.path.parts and "test_refusal" not in item.name:
                 item.add_marker(pytest.mark.skip(reason=reason))

@@ -97,8 +97,8 @@ for attempt in (
 """
 OF_ERRORS = [
     r"f32\[4@x\] is sharded over 4 devices, and this process has 2, so its numbers cannot",
-    "put x: the value differs from that of process",
-    "put x: the value differs from that of process",
+    "put x: the value differs from the one in process",
+    "put x: the value differs from the one in process",
     "in_shardings shards argument x over processes, and it is a ndarray, which is local to each",
     "axis 0 of local_data must have size 2, the 2 parts of 1 that this process has of an array of",
     "incompatible devices for `add`",

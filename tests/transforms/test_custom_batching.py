@@ -197,7 +197,7 @@ def test_what_jax_refuses_is_refused(name):
 def test_what_does_not_fit_is_said():
     with pytest.raises(ValueError, match=r"returned f64\[3\] and said that it is no batch of 3"):
         with_rule(minijax, lambda n, batched, x: ({"a": x}, {"a": False}))
-    with pytest.raises(TypeError, match="closes over a value of which there is one for each"):
+    with pytest.raises(TypeError, match="closes over a batched value"):
         minijax.vmap(lambda z: minijax.custom_batching.sequential_vmap(lambda x: x * z)(1.0))(X[0])
     with pytest.raises(TypeError, match="custom_vmap: expected a function"):
         minijax.custom_batching.custom_vmap(3)

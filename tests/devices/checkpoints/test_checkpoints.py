@@ -14,7 +14,7 @@ pytest.importorskip("tensorstore")
 from minijax import checkpoints
 from minijax.checkpoints import saving, storage
 
-pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
+pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
 WHOLE = {"shape": (8,), "names": ("x",)}
 SHARDINGS = {

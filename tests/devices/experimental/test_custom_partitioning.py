@@ -9,7 +9,7 @@ from eight_devices import CAN_READ
 import minijax
 import minijax.experimental.custom_partitioning
 
-pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
+pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
 TWO = np.float32(2)
 X = np.arange(32, dtype=np.float32).reshape(8, 4)

@@ -9,7 +9,7 @@ from minijax.experimental import serialize_executable
 from minijax.sharding import Mesh, NamedSharding
 from minijax.sharding import PartitionSpec as P
 
-pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
+pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
 
 X = np.arange(16.0, dtype=np.float32).reshape(8, 2)

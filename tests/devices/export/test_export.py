@@ -16,7 +16,7 @@ from minijax import export
 from minijax.export.format import pack, unpack
 from minijax.sharding import PartitionSpec as P
 
-pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
+pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
 
 def numpy_of(lib):

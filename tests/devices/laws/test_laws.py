@@ -15,7 +15,7 @@ from minijax import numpy as jnp
 from minijax.errors import ShardingTypeError
 from minijax.sharding import AxisType
 
-pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
+pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
 MESHES = {(8,): "x", (4, 2): "xy", (2, 2): "xy", (2, 2, 2): "xyz", (1, 8): "xy"}
 RNG = np.random.default_rng(0)

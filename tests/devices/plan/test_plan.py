@@ -22,7 +22,7 @@ from minijax.plan.__main__ import main
 from minijax.plan.hlo import HloModule, axes_of, collectives, flops, groups_of
 from minijax.sharding import AbstractMesh, AxisType
 
-needs_devices = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
+needs_devices = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
 MESH = AbstractMesh((4, 2), ("x", "y"), (AxisType.Auto,) * 2)
 SIZES = {"x": 4, "y": 2}

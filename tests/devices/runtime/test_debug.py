@@ -6,7 +6,7 @@ from eight_devices import CAN_READ, put, sharding
 
 import minijax
 
-pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
+pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
 
 def drawing(lib, capsys, shape, *spec, **options):

@@ -7,7 +7,7 @@ from eight_devices import CAN_READ, X, assert_same, mesh_of, put, sharding
 
 import minijax
 
-pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
+pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
 
 def at_device(lib, number, function):

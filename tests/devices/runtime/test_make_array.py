@@ -10,7 +10,7 @@ from eight_devices import CAN_READ, X, assert_same, mesh_of, put, sharding
 
 import minijax
 
-pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
+pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
 
 def from_callback(lib, *spec, shape=(8, 8), function=X.__getitem__, **options):

@@ -16,7 +16,7 @@ from shares import IS_NIGHT
 import minijax
 from minijax.errors import ShardingTypeError
 
-pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
+pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
 NUMBERS = np.random.default_rng(0).normal(size=(8, 8, 8, 8)).astype(np.float32)
 

@@ -6,7 +6,7 @@ from eight_devices import CAN_READ, X, assert_same
 
 import minijax
 
-pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
+pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
 V = np.linspace(-1, 2, 8, dtype=np.float32)
 

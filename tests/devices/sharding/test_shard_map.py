@@ -22,7 +22,7 @@ import minijax.experimental.ode
 import minijax.scipy.special
 import minijax.scipy.stats
 
-pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
+pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
 V = np.linspace(-1, 2, 8, dtype=np.float32)
 W = np.linspace(-1, 2, 64, dtype=np.float32).reshape(8, 8)
@@ -818,7 +818,7 @@ def test_constraints_do_not_name_axes_that_are_mapped_over():
     one_device = minijax.devices()[0]
     for put in (minijax.lax.with_sharding_constraint, minijax.device_put):
         by_x = minijax.NamedSharding(mesh_of(minijax), minijax.P("x"))
-        with pytest.raises(ValueError, match="names 'x', along which shard_map has divided it"):
+        with pytest.raises(ValueError, match="names 'x', manual axes of a shard_map"):
             over_x(minijax, lambda x: put(x, by_x))  # noqa: B023  # called at once
     moved = over_x(minijax, lambda x: minijax.device_put(2 * x, one_device))
     np.testing.assert_array_equal(moved, 2 * X)

@@ -14,7 +14,7 @@ from shares import examples
 
 import minijax
 
-pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
+pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
 
 def abstract_mesh(lib):

@@ -59,7 +59,7 @@ _SUPPORTED = frozenset(
 
 
 def is_supported_dtype(dtype: Any) -> bool:
-    """Return True if arrays of a dtype can be exchanged through DLPack.
+    """Return True if DLPack can transfer arrays of a dtype.
 
     Raises:
         TypeError: `dtype` is not a dtype.

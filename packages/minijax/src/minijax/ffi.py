@@ -15,7 +15,7 @@ from minijax.primitives.sharding_rules import whole
 from minijax.runtime.array import ArrayLike, to_array
 from minijax.runtime.effects import abstract_token
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.settings.names import list_public_names
+from minijax.settings.names import counted, list_public_names
 from minijax.shardings.sharding import Layout
 from minijax.xla.executables import ir
 from minijax.xla.extensions import (
@@ -166,8 +166,8 @@ def _checked_layouts(
     given = [None] * len(avals) if layouts is None else layouts
     if len(given) != len(avals):
         raise ValueError(
-            f"ffi_call: {role} must have a layout for each array, of which there are "
-            f"{len(avals)}; found {len(given)}"
+            f"ffi_call: {role} must have one layout for each of "
+            f"{counted(len(avals), 'array')}, found {len(given)}"
         )
     ndims = [0 if aval is abstract_token else aval.ndim for aval in avals]
     return tuple(map(routines.minor_to_major, given, ndims))
@@ -310,8 +310,8 @@ def build_ffi_lowering_function(
             version 4.
         skip_ffi_layout_processing: whether to omit layouts.
         lowering_args: of the operation: `api_version`, which is 4, `has_side_effect`,
-            `operand_output_aliases`, a dict of numbers, `result_types`, which are those of the
-            context, and `extra_attributes`, a dict of attributes of MLIR.
+            `operand_output_aliases`, a dict of numbers, `result_types`, by default the types in
+            the context, and `extra_attributes`, a dict of attributes of MLIR.
 
     Returns:
         A function of a `LoweringRuleContext`, values of MLIR, and attributes by keyword.
@@ -337,10 +337,10 @@ def ffi_lowering(call_target_name: str, **options: Any) -> Callable[..., Any]:
 
     Arguments:
         call_target_name: the name by which `register_ffi_target` registered it.
-        options: those of `build_ffi_lowering_function`.
+        options: as for `build_ffi_lowering_function`.
 
     Returns:
-        A rule whose parameters, those of the primitive, are attributes of the call.
+        A lowering rule; the primitive's parameters become attributes of the call.
 
     >>> from minijax.core import Primitive, abstract_eval_rules, bind
     >>> from minijax.interpreters import mlir

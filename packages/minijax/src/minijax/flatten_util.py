@@ -73,8 +73,8 @@ class _Unravel:
         same_dtype = all(aval.dtype == self.dtype for aval in self.types)
         if given.dtype != self.dtype and not same_dtype:
             raise TypeError(
-                f"unravel: expected a vector of dtype {self.dtype}, in which the dtypes of the "
-                f"pytree meet, found {given}"
+                f"unravel: expected a vector of dtype {self.dtype}, to which the dtypes of "
+                f"the pytree are promoted, found {given}"
             )
         return self._unravel(vector, sizes, same_dtype)
 

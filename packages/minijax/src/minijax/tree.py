@@ -23,7 +23,7 @@ def static(**kwargs: Any) -> Any:
     """A field of a dataclass that is part of the structure; the others are children.
 
     Arguments:
-        kwargs: those of `dataclasses.field`.
+        kwargs: as for `dataclasses.field`.
 
     >>> from minijax.tree_util import register_dataclass
     >>> @register_dataclass

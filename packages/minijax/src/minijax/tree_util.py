@@ -730,7 +730,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _hiding_frames_here(function: Function) -> Function:
-    """A function of stage 2 that calls user functions: arguments, and those of registered classes.
+    """A function of stage 2 that calls user functions: arguments, or methods of registered classes.
 
     Its module is this one, where a pickle finds it.
     """

@@ -207,7 +207,7 @@ PARTITIONED = """
 """
 
 needs_divided_arrays = pytest.mark.skipif(
-    not xla.can_read_all_arrays(), reason="jaxlib cannot read divided arrays"
+    not xla.can_read_all_arrays(), reason="jaxlib cannot read sharded arrays"
 )
 
 

@@ -95,7 +95,7 @@ def test_an_unknown_platform_of_the_environment():
 
 @for_each(
     ("path", "message"),
-    [("/nowhere.so", "which is not there"), (os.devnull, "cannot be loaded")],
+    [("/nowhere.so", "which does not exist"), (os.devnull, "cannot be loaded")],
 )
 def test_plugins_are_named_by_the_environment(monkeypatch, path, message):
     monkeypatch.setenv("PJRT_NAMES_AND_LIBRARY_PATHS", f"Abacus:{path}")
@@ -197,7 +197,7 @@ def test_the_platform_of_a_function_or_of_a_block(second):
     np.testing.assert_array_equal(made, 2.0)
 
 
-@pytest.mark.skipif(not xla.can_read_all_arrays(), reason="jaxlib cannot read divided arrays")
+@pytest.mark.skipif(not xla.can_read_all_arrays(), reason="jaxlib cannot read sharded arrays")
 def test_a_mesh_of_another_platform(second):
     mesh = minijax.make_mesh((2,), ("x",), devices=second)
     x = device_put(X, minijax.NamedSharding(mesh, minijax.P("x")))

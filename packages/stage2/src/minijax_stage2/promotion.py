@@ -102,6 +102,6 @@ def _axes_in(shape: Shape, found: Shape) -> tuple[int, ...]:
     if lead < 0 or any(n not in (1, m) for n, m in zip(found, shape[lead:], strict=True)):
         raise ShapeMismatchError(
             f"an array of shape {found} does not broadcast to shape {shape}: aligned from the "
-            "right, its sizes must be those of the shape, or 1. Reshape it, or give another shape."
+            "right, its sizes must equal the shape's, or be 1. Reshape it, or give another shape."
         )
     return tuple(range(lead, len(shape)))

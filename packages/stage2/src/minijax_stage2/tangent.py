@@ -53,7 +53,7 @@ def zeros(aval: ShapedArray) -> Any:
 
 
 def sum_of(terms: list[Any], aval: ShapedArray) -> Any:
-    """The sum of tangents of a result of type `aval`; those of scalars are broadcast.
+    """The sum of tangents of a result of type `aval`; tangents of scalars are broadcast.
 
     A term of another shape is returned alone, and `check_out_tangent` rejects it.
     """

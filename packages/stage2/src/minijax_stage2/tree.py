@@ -2,7 +2,7 @@
 
 A tree is a leaf, or a node of a registered type whose children are trees. Transformations work on
 flat lists of arrays; these functions flatten the user's containers before, and rebuild them
-afterwards. Names and results are those of `jax.tree_util`.
+afterwards. Names and results are as in `jax.tree_util`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -302,8 +302,8 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
     Arguments:
         f: `f(leaf, *others) -> leaf`, one argument for each tree.
         tree: the tree that determines the structure.
-        *rest: trees of which that structure is a prefix: in place of a leaf of `tree` they may have
-            a subtree, which is passed to `f`.
+        *rest: trees that have this structure as a prefix: in place of a leaf of `tree` they may
+            have a subtree, which is passed to `f`.
         is_leaf: `is_leaf(node) -> bool`, makes further nodes of `tree` leaves.
 
     Returns:

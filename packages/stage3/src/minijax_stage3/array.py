@@ -100,7 +100,7 @@ def array(x: Any, dtype: Any = None) -> Any:
 
     Arguments:
         x: a number, a numpy array, an Array, or nested lists of numbers. A tracer stays one.
-        dtype: the dtype of the result; that of `x` by default.
+        dtype: the dtype of the result; by default the dtype of `x`.
 
     Raises:
         TypeError: `x` does not hold numbers, or XLA does not support their dtype.

@@ -122,7 +122,7 @@ def put(x: Any, aval: ShapedArray) -> Buffer:
     """Copy an array to the default device; the buffer never shares memory with `x`.
 
     `x` may have any strides and byte order, and is converted to `aval.dtype`, which keeps its 64
-    bits. A shape other than that of `aval` raises ValueError, a dtype that XLA lacks RuntimeError.
+    bits. A shape other than `aval.shape` raises ValueError, a dtype that XLA lacks RuntimeError.
     """
     backend = get_backend()
     x = np.asarray(x, aval.dtype)

@@ -36,7 +36,7 @@ def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, functools.partial[
 
     Returns:
         The result of `fun`, and a function from a cotangent of the result to the tuple of
-        cotangents of the arguments, those of integers of dtype float0.
+        cotangents of the arguments, with dtype float0 for integers.
 
     Raises:
         TypeError: a cotangent does not have the structure, shapes and dtypes of the result.

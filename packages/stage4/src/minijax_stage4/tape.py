@@ -23,7 +23,7 @@ from minijax_stage2.tracer import PrimalTracer
 from minijax_stage4.grad import one_like
 from minijax_stage4.transpose import UndefPrimal, transpose_rules, unbroadcast
 
-PullBack = Callable[[Any], Any]  # from the cotangent of a result to that of one operand
+PullBack = Callable[[Any], Any]  # from the cotangent of a result to the cotangent of one operand
 Node = int  # the place of a value's record on the tape
 Record = Sequence[tuple[Node, PullBack]]  # how to send its cotangent back to each operand
 vjp_rules = Rules("the tape", "vjp_rules")

@@ -176,7 +176,7 @@ class _Finder(DistributionFinder):
             return made
         parent, _, _ = ours.rpartition(".")
         if parent:
-            # Not importlib.util.find_spec, which would find a module that is no part of a package.
+            # Not importlib.util.find_spec, which would find a module that is not part of a package.
             package = importlib.import_module(parent)
             has_file = PathFinder.find_spec(ours, getattr(package, "__path__", [])) is not None
             if not has_file and ours not in sys.modules:

@@ -103,8 +103,7 @@ def missing_names(module: str) -> list[str]:
 def coverage() -> None:
     """Print JAX's public modules, with how many of their names are here and which are not.
 
-    The names are those of JAX 0.12, without what is for TPUs, for TensorFlow and for writing
-    kernels.
+    The names are JAX 0.12's, without modules for TPUs, for TensorFlow and for writing kernels.
 
     >>> minijax.coverage()  # doctest: +ELLIPSIS
     module ... there ... of ... missing

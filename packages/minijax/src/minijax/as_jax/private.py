@@ -252,7 +252,7 @@ def _addressable_device_assignment(sharding: Sharding) -> tuple[Any, ...]:
 def infer_argnums_and_argnames(
     sig: inspect.Signature, argnums: Any, argnames: Any
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """The positions and the names of arguments of a signature, of which one may be None."""
+    """The positions and names of a signature's arguments; one of the two may be None."""
     if argnums is None and argnames is None:
         return (), ()
     numbers = None if argnums is None else _as_tuple(argnums)

@@ -81,8 +81,8 @@ class Coordinator:
         found = Path(word["directory"])
         if not found.is_dir():
             raise RuntimeError(
-                f"{found}, which process 0 made, is not there: the directory must be on a file "
-                "system that all processes share"
+                f"{found}, created by process 0, does not exist here: the directory must be on a "
+                "file system that all processes share"
             )
         return found
 
@@ -90,17 +90,17 @@ class Coordinator:
         """Wait, in the first process, until all have written their shards.
 
         Raises:
-            RuntimeError: one failed, or is missing.
+            RuntimeError: a process failed, or is missing.
         """
         if self.joined is not None:
             for index in range(1, self.joined.count):
                 self._hear(index, f"{self.key}/part/{index}")
-            for key in _finished:  # all processes know the outcome of earlier ones
+            for key in _finished:  # every process has read the outcome of earlier saves
                 self.joined.delete(key)
             _finished[:] = [self.key]
 
     def part_is_written(self) -> None:
-        """Tell the first process that this one has written its shards, and wait for the others.
+        """Report to the first process that the shards are written, and wait for the others.
 
         Raises:
             RuntimeError: another process failed.

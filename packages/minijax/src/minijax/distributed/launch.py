@@ -312,7 +312,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add(
         "--devices-per-process",
         type=_at_least(1),
-        help="how many GPUs each process uses, 1; into how many devices each CPU is divided",
+        help="how many GPUs each process uses, 1; without GPUs, how many virtual devices it has",
     )
     add("--max-restarts", type=_at_least(0), default=0, help="how often to start all again; 0")
     add(

@@ -423,8 +423,8 @@ def _host_and_port(role: str, address: Any) -> tuple[str, int]:
 def _require_capable_jaxlib() -> None:
     if not xla.can_read_all_arrays():
         raise RuntimeError(
-            "distributed.initialize: this version of jaxlib cannot read arrays that are divided "
-            "among devices; jaxlib 0.11.2 can, on Python 3.12 or newer"
+            "distributed.initialize: this version of jaxlib cannot read arrays that are sharded "
+            "over devices; jaxlib 0.11.2 can, on Python 3.12 or newer"
         )
 
 

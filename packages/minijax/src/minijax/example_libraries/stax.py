@@ -233,7 +233,7 @@ def _each(name: str, apply_funs: Sequence[Any], params: Any, kwargs: dict[str, A
     if len(params) != len(apply_funs):
         raise ValueError(
             f"{name}: params must hold the parameters of each of the {len(apply_funs)} layers, as "
-            f"init_fun returns them; found those of {len(params)}"
+            f"init_fun returns them; found parameters of {len(params)}"
         )
     rng = kwargs.pop("rng", None)
     keys = [None] * len(apply_funs) if rng is None else random.split(rng, len(apply_funs))
@@ -429,8 +429,8 @@ def _spatial_windows(
         spec = "N" + "S" * len(sizes) + "C"  # any letter for spatial axes
     if not isinstance(spec, str) or len(spec) - sum(map(spec.count, "NC")) != len(sizes):
         raise ValueError(
-            f"{caller}: spec must have a letter for each axis, N, C and those of the "
-            f"{len(sizes)} axes of window_shape, found {shown(spec)}"
+            f"{caller}: spec must have a letter for each axis: N, C and one for each of "
+            f"the {len(sizes)} axes of window_shape; found {shown(spec)}"
         )
     return spec, sizes, steps
 

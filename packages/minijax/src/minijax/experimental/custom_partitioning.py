@@ -306,9 +306,9 @@ class custom_partitioning:
     """A function with its own rule for sharding over devices.
 
     In a program for several devices, XLA's partitioner takes the function as one operation. A
-    sharding rule derives the shardings of operands and results from those of some of them, and
-    `partition` gives the computation of each device. On one device, and outside of jitted
-    functions, it is the function itself.
+    sharding rule propagates shardings between operands and results, and `partition` gives the
+    computation of each device. On one device, and outside of jitted functions, it is the function
+    itself.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
@@ -379,7 +379,7 @@ class custom_partitioning:
         """
         if not decode_shardings:
             raise NotImplementedError(
-                "def_partition: shardings are those of a mesh, so decode_shardings must be True"
+                "def_partition: every sharding belongs to a mesh, so decode_shardings must be True"
             )
         options: dict[str, Any] = {
             "reduction_factors": reduction_factors,
@@ -441,8 +441,8 @@ class custom_partitioning:
         closed = stage_body(flat, abstractify(caller, lambda: [], leaves), caller, self.fun)
         if closed.consts:
             raise ValueError(
-                f"{caller}: it closes over arrays, of which nobody says how they are divided; pass "
-                "them as arguments"
+                f"{caller}: the function closes over arrays, and sharding rules cover arguments "
+                "only; pass them as arguments"
             )
         partitioning = _Partitioning(
             caller,

@@ -149,8 +149,8 @@ class HiPrim:
         for name in ("in_avals", "out_aval", "params"):
             if not hasattr(self, name):
                 raise AttributeError(
-                    f"{type(self).__name__}: __init__ must set self.{name} before it calls that of "
-                    "HiPrim"
+                    f"{type(self).__name__}: __init__ must set self.{name} before it calls "
+                    "HiPrim.__init__"
                 )
         if self.effects:
             raise NotImplementedError(

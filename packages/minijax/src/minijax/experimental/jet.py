@@ -237,8 +237,8 @@ def jet(
     Raises:
         ValueError: `series` does not have one list for each argument, or the lists differ in
             length.
-        TreeMismatchError: the structure of a derivative differs from that of its argument.
-        TangentTypeError: its shape or dtype differs.
+        TreeMismatchError: a derivative and its argument differ in structure.
+        TangentTypeError: they differ in shape or dtype.
 
     The series of `f(x) = x ** 3` along `x(t) = 2 + t`:
 

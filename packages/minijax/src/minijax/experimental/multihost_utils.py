@@ -51,8 +51,8 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
         if isinstance(x, Array) and not x.is_fully_addressable:
             if not tiled:
                 raise ValueError(
-                    f"process_allgather: {x.aval} is divided among processes, and is gathered as a "
-                    "whole: call process_allgather(x, tiled=True)"
+                    f"process_allgather: {x.aval} is sharded over processes, and gathering it "
+                    "gives the whole array: call process_allgather(x, tiled=True)"
                 )
             return np.asarray(_everywhere(x))
         x = np.asarray(array(x))

@@ -117,7 +117,7 @@ def deserialize_and_load(
     )
     chosen = [*(client.devices() if execution_devices is None else execution_devices)]
     if any(device.client is not client for device in chosen):
-        raise ValueError(f"{caller}: execution_devices {chosen} are not those of {client.platform}")
+        raise ValueError(f"{caller}: execution_devices {chosen} do not belong to {client.platform}")
     by_id = {device.id: device for device in chosen}
     missing = [number for number in program.devices if number not in by_id]
     if missing:

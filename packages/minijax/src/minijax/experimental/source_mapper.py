@@ -1,4 +1,4 @@
-"""Maps from the lines of compiled programs to those of their source, as editors read them.
+"""Maps from the lines of compiled programs to lines of their source, as editors read them.
 
 `generate_sourcemaps` makes them for a function at chosen stages of its compilation, the passes. The
 names follow `jax.experimental.source_mapper`.

@@ -284,8 +284,8 @@ def _derivatives(closed: ClosedJaxpr) -> Iterator[Section]:
         yield Section("transpose", f"There is none, and so no gradient. {why}")
         return
     summary = (
-        f"The unknown half run backwards: from {kept} and the cotangents of the results to those "
-        "of the arguments. `grad` runs it."
+        f"The unknown half run backwards: from {kept} and the cotangents of the results to the "
+        "cotangents of the arguments. `grad` runs it."
     )
     yield Section("transpose", summary, _with_consts(transposed, len(consts)), seconds)
 

@@ -121,14 +121,14 @@ class StepPrompt(Prompt):
             self.say(f"*** {error}")
 
     def do_p(self, arg: str) -> None:
-        """p VARIABLE: shows its value; p alone names all that have one."""
+        """p VARIABLE: shows its value; p alone lists the variables with values."""
         values = self.execution.values
         if not arg:
             self.say(" ".join(values))
         elif arg in values:
             self.say(repr(values[arg]))
         else:
-            self.say(f"*** {arg} has no value yet, or is no variable: p lists those that have one")
+            self.say(f"*** {arg} has no value yet, or is not a variable: p lists those with values")
 
     def do_l(self, arg: str) -> None:
         """l: lists the program, with the next equation."""

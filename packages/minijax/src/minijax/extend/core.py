@@ -458,7 +458,7 @@ closed_call_p = Primitive("core_closed_call", higher_order=True)
 
 primitives = make_module(
     "minijax.extend.core.primitives",
-    "Primitives by their names in JAX. `add_p` to `while_p` are those of `lax`.",
+    "Primitives by their names in JAX. `add_p` to `while_p` come from `lax`.",
     {
         "minijax.extend.core": """
             call_p closed_call_p create_call_primitive get_p register_call_primitive_rules swap_p

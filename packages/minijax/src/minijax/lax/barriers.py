@@ -101,7 +101,7 @@ after_all_p = Primitive("after_all")
 
 @evaluated_by_library
 def create_token(_: Any = None) -> Token:
-    """A new token, which follows nothing.
+    """A new token, ordered after no effect.
 
     Arguments:
         _: ignored.
@@ -198,7 +198,7 @@ def stop_gradient(x: Tree) -> Tree:
 
 @operation
 def stage(x: ArrayLike, /) -> Array:
-    """`x` as an array, which is traced where a function is.
+    """`x` as an array: a tracer while a function is traced.
 
     Raises:
         TypeError: `x` is not an array or a number.

@@ -739,7 +739,7 @@ def psum_scatter(
 
     Raises:
         NameError: there is no axis of that name.
-        ValueError: the axis cannot be divided evenly among the examples.
+        ValueError: the size of the axis is not a multiple of the number of examples.
         NotImplementedError: `axis_index_groups` is given under vmap.
 
     >>> x = jnp.array([[1, 2], [10, 20]])
@@ -819,7 +819,7 @@ def all_to_all(
 
     Raises:
         NameError: there is no axis of that name.
-        ValueError: the axis cannot be divided evenly among the examples.
+        ValueError: the size of the axis is not a multiple of the number of examples.
         NotImplementedError: `axis_index_groups` is given under vmap.
 
     >>> exchange = lambda x: lax.all_to_all(x, "i", split_axis=0, concat_axis=0)

@@ -767,7 +767,7 @@ def conv_transpose(
     preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
 ) -> Array:
-    """The transposed convolution, which enlarges what a convolution with these strides shrinks.
+    """The transpose of a strided convolution, for upsampling.
 
     Arguments:
         lhs: the input.
@@ -796,7 +796,7 @@ def conv_transpose(
         letters = {3: "H", 4: "HW", 5: "HWD"}.get(ndim)
         if letters is None:
             raise ValueError(
-                f"conv_transpose: say dimension_numbers for an input of {counted(ndim, 'axis')}"
+                f"conv_transpose: pass dimension_numbers for an input of {counted(ndim, 'axis')}"
             )
         dimension_numbers = (f"N{letters}C", f"{letters}IO", f"N{letters}C")
     numbers = conv_dimension_numbers(typeof(lhs).shape, typeof(rhs).shape, dimension_numbers)

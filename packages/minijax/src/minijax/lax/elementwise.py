@@ -547,11 +547,11 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     >>> lax.clamp(0.0, jnp.array([-1.0, 0.5, 2.0]), 1.0)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    low, of_x, high = map(typeof, (min, x, max))
-    require_dtypes_alike("clamp", low, of_x, high)
+    low, aval, high = map(typeof, (min, x, max))
+    require_dtypes_alike("clamp", low, aval, high)
     for bound in (low, high):
         if bound.shape:
-            require_shapes_alike("clamp", bound, of_x)
+            require_shapes_alike("clamp", bound, aval)
     return bind1(clamp_p, *stage2.promote(min, x, max))
 
 
@@ -739,8 +739,8 @@ def _abs_lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -
 def _infinite(z: Any, size: Any) -> Any:
     """The size of a complex number: infinite if a part is, whatever the other one is."""
     parts = real(z), imag(z)
-    of_real, of_imag = ((part == math.inf) | (part == -math.inf) for part in parts)
-    return where(of_real | of_imag, math.inf, size)
+    re_infinite, im_infinite = ((part == math.inf) | (part == -math.inf) for part in parts)
+    return where(re_infinite | im_infinite, math.inf, size)
 
 
 abs = declare.unary(

@@ -44,10 +44,10 @@ def options(
     params: dict[str, Any] = dict(attributes_of(caller, precision))
     if preferred_element_type is not None:
         wanted = dialect().dtype_of(caller, preferred_element_type)
-        met = result_type(*map(typeof, operands)).dtype
-        if met.kind in "iuc" and width(wanted) < width(met):
+        found = result_type(*map(typeof, operands)).dtype
+        if found.kind in "iuc" and width(wanted) < width(found):
             raise TypeError(
-                f"{caller}: preferred_element_type must not be narrower than {met}, the dtype of "
+                f"{caller}: preferred_element_type must not be narrower than {found}, the dtype of "
                 f"the operands, found {wanted}"
             )
         params["preferred_element_type"] = wanted
@@ -438,7 +438,7 @@ def scaled(name: str, operand: Any, scale: Any, dtype: Any) -> Any:
     shape, sizes = typeof(operand).shape, typeof(scale).shape
     if len(shape) != len(sizes) or any(not s or n % s for n, s in zip(shape, sizes, strict=True)):
         raise ValueError(
-            f"{name}: each axis of an operand must be a multiple of that of its scale, found "
+            f"{name}: the size of each axis of an operand must be a multiple of its scale's, found "
             f"shapes {shape} and {sizes}"
         )
     blocks = [x for n, s in zip(shape, sizes, strict=True) for x in (s, n // s)]

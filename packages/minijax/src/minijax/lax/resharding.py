@@ -1,4 +1,4 @@
-"""Resharding: arrays of types that say how they are sharded, and how they become others."""
+"""Resharding of arrays whose types have shardings."""
 
 from collections.abc import Sequence
 from typing import Any

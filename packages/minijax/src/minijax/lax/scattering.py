@@ -69,8 +69,8 @@ def scatter_type(
         raise TypeError(
             f"scatter: updates {updates} at indices {indices} of {x} do not fit "
             f"{dimension_numbers}: the axes update_window_dims of the updates are, in order, the "
-            "axes of the operand that are neither inserted nor batched, and the others those of "
-            "the indices, but for their last"
+            "axes of the operand that are neither inserted nor batched, and the others are the "
+            "axes of the indices, except the last"
         )
     return [x]
 

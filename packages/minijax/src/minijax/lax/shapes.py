@@ -34,7 +34,7 @@ from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 
 class Filling(Creation):
-    """An operation that fills an array with a number, which keeps 64 bits if they are asked for."""
+    """Creation of an array from a number, which is not rounded to 32 bits if `dtype` has 64."""
 
     def _find(self, settings: Any, args: Any, kwargs: Any) -> Any:
         numbers = number_types.library_number_types()

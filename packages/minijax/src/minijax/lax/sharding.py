@@ -51,7 +51,7 @@ def _sharding_constraint_lower(
 def _sharding_constraint_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, sharding: Sharding
 ) -> tuple[list[Any], list[BatchDim]]:
-    """The batch axis is sharded as `vmap` was told, or as the partitioner likes."""
+    """Shard the batch axis by `spmd_axis_name` of `vmap`; else the partitioner chooses."""
     (x,), (dim,) = values, dims
     if isinstance(sharding, NamedSharding) and dim is not None:
         entry = mesh_axes.axis_data(axis).spmd_name or PartitionSpec.UNCONSTRAINED
@@ -153,8 +153,8 @@ def _require_not_manual(name: str, sharding: Sharding) -> None:
     }
     if manual:
         raise ValueError(
-            f"{name}: {sharding.spec} names {', '.join(map(repr, manual))}, along which shard_map "  # type: ignore[attr-defined]
-            "has divided it already: each device has its own part. Leave these axes out"
+            f"{name}: {sharding.spec} names {', '.join(map(repr, manual))}, manual axes of a "  # type: ignore[attr-defined]
+            "shard_map, where each device has its own shard. Leave these axes out"
         )
 
 

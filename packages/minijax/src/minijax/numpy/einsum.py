@@ -173,8 +173,8 @@ def _parse(subscripts: Any, operands: tuple[Any, ...]) -> tuple[list[Any], Summa
     for c in result:
         if result.count(c) > 1 or not any(c in term for term in written):
             raise ValueError(
-                f"einsum: the label {c!r} of the result in {subscripts!r} must stand "
-                "there once, and be that of an operand"
+                f"einsum: the label {c!r} of the result in {subscripts!r} must occur "
+                "there once, and in an operand"
             )
     return list(operands), Summation(tuple(written), result)
 
@@ -329,14 +329,16 @@ def _einsum(
     preferred_element_type: Any,
     dot_general: Callable[..., Any],
 ) -> Any:
-    met = promote_dtypes(*operands)
+    operands = promote_dtypes(*operands)
+    # A sum of one operand has no product that would take the type, and sums of booleans are `or`.
     if preferred_element_type is not None and (
-        len(met) == 1 or typeof(met[0]).dtype == np.bool_
-    ):  # where sums are not taken by a product, or those of booleans ask whether any holds
-        met = [
-            stage2.astype(x, promote_types(typeof(x).dtype, preferred_element_type)) for x in met
+        len(operands) == 1 or typeof(operands[0]).dtype == np.bool_
+    ):
+        operands = [
+            stage2.astype(x, promote_types(typeof(x).dtype, preferred_element_type))
+            for x in operands
         ]
-    terms = list(zip(met, summation[0], strict=True))
+    terms = list(zip(operands, summation[0], strict=True))
     terms = [_without_ones(x, labels, terms) for x, labels in terms]
     output = summation[1]
     for step in path:

@@ -495,12 +495,12 @@ class Column(NamedTuple):
 
     Attributes:
         axis: the axis.
-        what: an int, a `Slice`, or an `Operand`.
+        entry: an int, a `StaticSlice`, or an `Operand`.
         dims: the axes of the indices along which it varies.
     """
 
     axis: int
-    what: int | StaticSlice | Operand
+    entry: int | StaticSlice | Operand
     dims: tuple[int, ...]
 
 

@@ -61,7 +61,7 @@ def size(a: Any, axis: Axes | None = None) -> int:
 def _typeof(caller: str, a: Any) -> ShapedArray:
     if a is None:  # numpy makes it a scalar of dtype object
         warnings.warn(
-            f"{caller}: None is no array; it counts as a scalar, and will not for long",
+            f"{caller}: None is not an array; treating it as a scalar is deprecated",
             DeprecationWarning,
             stacklevel=3,
         )

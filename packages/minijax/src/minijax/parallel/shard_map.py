@@ -786,7 +786,7 @@ def _manual(
     if around is not None and around.manual_axes:  # inside another shard_map
         if mesh is not None and mesh.shape_tuple != around.shape_tuple:
             raise ValueError(
-                f"{caller}: the mesh {mesh} is not that of the shard_map around it, {around}"
+                f"{caller}: the mesh {mesh} differs from the enclosing shard_map's, {around}"
             )
         mesh = around
     elif mesh is None:
@@ -831,8 +831,8 @@ def _misfit(manual: Manual, aval: ShapedArray, spec: PartitionSpec, divides: boo
         size = manual.size(axes)
         if divides and aval.shape[axis] % size:
             return (
-                f"{spec} divides axis {axis} among {size} devices, and its size {aval.shape[axis]} "
-                f"is not a multiple of {size}. Pad it, or divide another axis."
+                f"{spec} shards axis {axis} over {size} devices, and its size {aval.shape[axis]} "
+                f"is not a multiple of {size}. Pad it, or shard another axis."
             )
     return ""
 
@@ -841,8 +841,8 @@ def _spec_in_type(caller: str, manual: Manual, aval: ShapedArray) -> PartitionSp
     """The spec of an argument over the axes mapped over, from its type."""
     if not {*manual.names} <= {*manual.outside.explicit_axes}:
         raise ValueError(
-            f"{caller}: in_specs is not given, and types say how arguments are divided along axes "
-            "of type Explicit only. Give a PartitionSpec for each."
+            f"{caller}: in_specs is not given, and the types of arguments have shardings over mesh "
+            "axes of type Explicit only. Give a PartitionSpec for each."
         )
     return PartitionSpec(*_axes_in_type(manual, aval))
 
@@ -860,8 +860,8 @@ def _spec_conflict(manual: Manual, aval: ShapedArray, spec: PartitionSpec) -> st
     ):
         return ""
     return (
-        f"its type says that it is divided otherwise than {spec}. Leave out in_specs, or bring it "
-        "into that division by sharding.reshard"
+        f"its type is sharded as {PartitionSpec(*axes)}, which conflicts with {spec}. Leave out "
+        "in_specs, or reshard it by sharding.reshard"
     )
 
 

@@ -196,7 +196,7 @@ def _groups_by_axes(mesh: str, chosen: str) -> Groups:
     parts = [(name, int(before or 1), int(size or 0)) for name, before, size in
              _PART_OF_AXIS.findall(chosen)]  # fmt: skip
     sizes: list[int] = []
-    position: dict[tuple[str, int], int] = {}  # of the axis that begins after so many parts
+    position: dict[tuple[str, int], int] = {}  # by axis and parts before, the index in `sizes`
     for name, text in _AXIS_SIZE.findall(mesh):
         size = int(text)
         cuts = {1, size}

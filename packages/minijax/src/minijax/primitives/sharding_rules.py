@@ -1,4 +1,4 @@
-"""Shardings of results, given those of operands."""
+"""Sharding rules: the shardings of results, from the types of operands."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -11,13 +11,11 @@ from minijax_stage2.primitives import free_axes
 from minijax_stage2.shaped_array import Shape
 from minijax_stage4.stop_gradient import stop_gradient_p
 
-# Sharding rules: the shardings of results, from the types of operands.
-
 
 def agreed(
     caller: Any, in_avals: Sequence[ShapedArray], columns: Iterable[Iterable[sharded.Axes]]
 ) -> sharded.Spec:
-    """The common sharding of operands, of which some may be unsharded along an axis.
+    """The common sharding of operands; some may be unsharded along an axis.
 
     Raises:
         ShardingTypeError: two operands conflict.

@@ -233,8 +233,8 @@ def _computed_once(x: Any) -> Any:
 
     Their operations are so cheap that XLA would fuse a copy of them into each use of the result; if
     that is the next hash, which uses its key in every fifth operation, the copies of copies are too
-    many to compile. Writing the rounds as a loop prevents that too, but moves each round's words
-    through memory.
+    many to compile. A loop over the rounds would prevent that, too, but pass the words through
+    memory between rounds.
     """
     return lax.optimization_barrier(x)
 

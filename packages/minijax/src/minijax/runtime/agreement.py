@@ -158,7 +158,7 @@ class Watch:
         self.key = f"running/{joined.index}"
         self.looks = 0  # at the running launch
         self.launch: _Launch | None = None
-        self.others = _Waiting()
+        self.others = _BlockedProcesses()
 
     def conflict(self) -> str | None:
         """The reason why the launch that this process waits for will not end, if known."""
@@ -182,13 +182,13 @@ class Watch:
             "look": self.looks,
         }
         joined.set(self.key, json.dumps(record))
-        done, waiting = joined.process_texts("done"), self.others.now(joined)
+        done, blocked = joined.process_texts("done"), self.others.now(joined)
         for index in program.processes:
-            other = json.loads(done[index]) if index in done else waiting.get(index)
+            other = json.loads(done[index]) if index in done else blocked.get(index)
             if index == joined.index or other is None:
                 continue
             if other["numbers"].get(program.key, 0) < number and launches.current is launch:
-                why = _reason(joined, index, done, waiting)
+                why = _reason(joined, index, done, blocked)
                 if why is not None:
                     return (
                         f"process {joined.index} is to {purpose}, which needs all processes, and "
@@ -197,7 +197,7 @@ class Watch:
         return None
 
 
-class _Waiting:
+class _BlockedProcesses:
     """Finds processes that wait for others and make no progress between checks."""
 
     def __init__(self) -> None:
@@ -220,12 +220,12 @@ class _Waiting:
 
 
 def _reason(
-    joined: xla.Coordination, index: int, done: Mapping[int, str], waiting: Mapping[int, Any]
+    joined: xla.Coordination, index: int, done: Mapping[int, str], blocked: Mapping[int, Any]
 ) -> str | None:
     """The reason why a process will not come: it has finished, or waits for something else."""
     if index in done:
         return f"{joined.described(index)} is done"
-    other = waiting.get(index)
+    other = blocked.get(index)
     if other is None or joined.index not in other["processes"] or _is_done_here(joined, other):
         return None
     return f"{joined.described(index)} is to {other['purpose']}"
@@ -282,9 +282,9 @@ def require_same_value(devices: Sequence[Device], described: str, x: np.ndarray[
             theirs = text.split()[0]
             found = f"a {mine.split()[0]}" + (f", theirs a {theirs}" if theirs not in mine else "")
             raise ValueError(
-                f"{described}: the value differs from that of {joined.described(index)}, and all "
-                f"processes must pass the same; this is {found}. For an array of different parts, "
-                "use make_array_from_process_local_data."
+                f"{described}: the value differs from the one in {joined.described(index)}, and "
+                f"all processes must pass the same; this is {found}. For an array of different "
+                "parts, use make_array_from_process_local_data."
             )
 
 
@@ -302,25 +302,25 @@ def _share_texts(
     missing = [index for index in processes if index not in found]
     if not missing:
         return found
-    waiting = {
+    record = {
         "key": key,
         "processes": list(processes),
         "purpose": purpose,
         "numbers": dict(launches.numbers),
     }
-    joined.set(f"waiting/{joined.index}", json.dumps(waiting))
+    joined.set(f"waiting/{joined.index}", json.dumps(record))
     # seconds; the pause grows to 0.2 s, so losses are looked for about every 2 s
-    others, pause, looks = _Waiting(), 0.02, 0
+    others, pause, looks = _BlockedProcesses(), 0.02, 0
     try:
         while missing:
             joined.get(f"{key}/{missing[0]}", pause)
             # Read before the texts: a process may have finished because it has found them all.
-            done, waits = joined.process_texts("done"), others.now(joined)
+            done, blocked = joined.process_texts("done"), others.now(joined)
             found = joined.process_texts(key)
             missing = [index for index in processes if index not in found]
             if not missing:
                 break
-            reasons = [_reason(joined, index, done, waits) for index in missing]
+            reasons = [_reason(joined, index, done, blocked) for index in missing]
             obstacle = next(filter(None, reasons), None)
             if obstacle is None and looks % 10 == 9:
                 obstacle = "; ".join(joined.losses()) or None

@@ -90,7 +90,7 @@ takes_tokens: set[Primitive] = set()  # except higher-order ones
 
 
 class AbstractToken(ShapedArray):
-    """The type of tokens, of which there is one object, `abstract_token`.
+    """The type of tokens; its only instance is `abstract_token`.
 
     >>> from minijax.extend.core import AbstractToken
     >>> AbstractToken(), str(AbstractToken())

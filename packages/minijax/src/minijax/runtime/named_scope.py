@@ -258,7 +258,7 @@ def transform_name_stack(name: str) -> Iterator[NameStack]:
 
 @contextmanager
 def set_name_stack(name_stack: NameStack) -> Iterator[None]:
-    """Use these names in place of those of the enclosing parts."""
+    """Use these names in place of the names of the enclosing parts."""
     with parts_opened(name_stack.stack, instead=True):
         yield
 

@@ -352,10 +352,10 @@ def promoting(function: Any, inexact: bool = False) -> Any:
         inexact: whether to promote to a real or complex dtype.
     """
 
-    def of_x(x: Any) -> Any:
+    def unary(x: Any) -> Any:
         return function(to_inexact(x) if inexact else x)
 
-    def of_x_and_y(x: Any, y: Any) -> Any:
+    def binary(x: Any, y: Any) -> Any:
         return function(*promote(x, y, inexact=inexact))
 
     strict = function.__wrapped__
@@ -363,7 +363,7 @@ def promoting(function: Any, inexact: bool = False) -> Any:
     operands = [
         each for each in signature.parameters.values() if each.kind is not each.KEYWORD_ONLY
     ]
-    promoted: Any = functools.wraps(strict)(of_x if len(operands) == 1 else of_x_and_y)
+    promoted: Any = functools.wraps(strict)(unary if len(operands) == 1 else binary)
     promoted.__signature__ = signature.replace(parameters=operands)
     del promoted.__wrapped__  # it may have more arguments
     return operation(promoted)

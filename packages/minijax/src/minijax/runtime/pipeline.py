@@ -211,7 +211,7 @@ class Traced:
         self.name = name
         self.jaxpr = jaxpr
         self.consts = list(consts)
-        self.in_tree = in_tree  # of the pair (args, kwargs), with None for static arguments
+        self.in_tree = in_tree  # the pair (args, kwargs), with None for static arguments
         self.out_tree = out_tree
         # A program that contains a tracer is valid for one call only.
         self.is_reusable = not any(isinstance(const, Tracer) for const in consts)

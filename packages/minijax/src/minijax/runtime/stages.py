@@ -103,7 +103,7 @@ class _Stage:
         self._names = names
         self._leaf_avals = program.jaxpr.in_avals[len(program.consts) :]
         self.fun_name: str = program.name
-        self.in_tree = in_tree  # of the pair (args, kwargs), without static arguments
+        self.in_tree = in_tree  # the pair (args, kwargs), without static arguments
         self.out_tree: PyTreeDef = program.out_tree
 
     @property

@@ -59,8 +59,8 @@ Some = tuple[ShapedArray | None, ...]  # types; None for a value that is left ou
 
 template_p = Primitive("template")
 
-# Primitives with fixed rules: those of the stages and of this library. Users may redefine the rules
-# of their own primitives at any time, without notice.
+# Primitives with fixed rules: the stages' and this library's. Users may redefine the rules of their
+# own primitives at any time, without notice.
 own_primitives = {x for x in vars(primitives).values() if isinstance(x, Primitive)} | {
     jit_p,
     stop_gradient_p,

@@ -76,7 +76,7 @@ def reusable_context(function: Callable[P, Iterator[None]]) -> Callable[P, Reusa
 
 
 _ENVIRONMENT_PREFIX = "MINIJAX_"
-_JAX_PREFIX = "jax_"  # of JAX's names of settings, which are accepted, too
+_JAX_PREFIX = "jax_"  # JAX's names of settings begin with it, and are accepted, too
 
 # JAX's settings without it.
 _NOT_PREFIXED = {
@@ -413,7 +413,7 @@ config.declare(
     "compilation_cache_dir",
     os.PathLike,
     _user_cache_directory(),
-    "Where they are kept: a directory that nobody else may write to. None: nowhere.",
+    "Where they are kept: a directory that only you may write to. None: nowhere.",
 )
 config.declare(
     "compilation_cache_max_size",

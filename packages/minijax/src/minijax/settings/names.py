@@ -55,7 +55,7 @@ def also_importable_as(namespace: Namespace, *names: str) -> None:
 
     Arguments:
         namespace: `globals()` of the module.
-        names: the names, with those of their packages.
+        names: the names, qualified by their packages.
     """
     module = sys.modules[namespace["__name__"]]
     for name in names:

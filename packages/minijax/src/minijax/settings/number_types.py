@@ -254,7 +254,7 @@ class LibraryDialect(stage2.shaped_array.Dialect):
         if isinstance(x, np.ma.MaskedArray):
             return (
                 "The mask of a masked array would be lost: x.filled(number) puts a number in the "
-                "place of what is masked."
+                "place of masked elements."
             )
         if isinstance(x, np.matrix):
             return (
@@ -361,9 +361,8 @@ class LibraryDialect(stage2.shaped_array.Dialect):
                 promotes = other.dtype == alone.dtype or (kind_differs <= 0 and other.weak_type)
                 if not promotes and (kind_differs >= 0 or other.dtype.isbuiltin == 2):
                     raise TypePromotionError(
-                        f"there is no dtype in which {alone.dtype} and {other.dtype} meet by "
-                        f"themselves: say which one you mean, as in "
-                        f"x.astype({str(other.dtype)!r})"
+                        f"{alone.dtype} and {other.dtype} have no implicit promotion: convert one "
+                        f"of them, as in x.astype({str(other.dtype)!r})"
                     )
 
     def check_promotion(self, *avals: ShapedArray) -> None:
@@ -480,7 +479,7 @@ def _require_no_promotion(avals: Sequence[ShapedArray]) -> None:
     if len(strong) > 1 or lost:
         shown = ", ".join(f"{aval.dtype}{' (weak)' if aval.weak_type else ''}" for aval in avals)
         raise TypePromotionError(
-            f"operands of dtypes {shown} meet only by promotion, and numpy_dtype_promotion is "
+            f"operands of dtypes {shown} need promotion, and numpy_dtype_promotion is "
             "'strict'. Convert them by x.astype(dtype), or set it to 'standard'"
         )
 
@@ -597,14 +596,14 @@ dtype_promotion = config.declare(
     "numpy_dtype_promotion",
     ("standard", "strict"),
     "standard",
-    "Whether operands of different dtypes meet in a dtype that holds both, or are an error.",
+    "Whether operands of different dtypes are promoted to one that holds both, or are an error.",
     NumbersOption,
 )
 rank_promotion = config.declare(
     "numpy_rank_promotion",
     ("allow", "warn", "raise"),
     "allow",
-    "Whether operands of different numbers of axes meet, with a warning, or are an error.",
+    "Whether operands of different ranks are broadcast, broadcast with a warning, or an error.",
     NumbersOption,
 )
 

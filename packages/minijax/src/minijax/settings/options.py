@@ -90,8 +90,8 @@ configuration.config.declare(
     float,
     5.0,
     "After how many seconds of compiling a notice says which program it is, and again whenever "
-    "that time has doubled. Seconds are those of the process: other work on the machine does not "
-    "count. 0: never.",
+    "that time has doubled. Only time of this process counts, not other work on the machine. "
+    "0: never.",
 )
 _log_compiles = configuration.config.option("log_compiles")
 _explain_cache_misses = configuration.config.option("explain_cache_misses")
@@ -493,7 +493,7 @@ class Fixed(configuration.Option):
         if super()._checked(value) != self.default:
             raise NotImplementedError(
                 f"config: {self.name} can only be {self.default!r} here, found {shown(value)}; "
-                "another value would ask for what is not there"
+                "other values are unsupported"
             )
         return value
 

@@ -102,7 +102,7 @@ def printed_type(aval: ShapedArray) -> Any:
     return aval if getattr(aval, "is_opaque", False) else PrintedType(aval)
 
 
-# The tracers of this library: those of the stages, with the methods of arrays.
+# The tracers of this library: the stages' tracers with the methods of arrays.
 #
 # The library's dialect makes subclasses of the stages' interpreters. Their tracers also derive from
 # `Tracer`, which gets its methods from `minijax.numpy`.
@@ -122,8 +122,8 @@ _REMEDIES = {
 
 # Attributes that only arrays in memory have, with the alternatives for traced values.
 _SHARDING_SUFFIX = (
-    "typeof(x).sharding says how its type is divided, and debug.inspect_array_sharding(x, "
-    "callback=print) how the compiler divides it"
+    "typeof(x).sharding is the sharding of its type, and debug.inspect_array_sharding(x, "
+    "callback=print) prints the sharding that the compiler chose"
 )
 _WHERE_IT_RUNS = "lax.platform_dependent chooses by the platform that a program runs on"
 _ON_THE_RESULT = "Ask the result, outside of the transformed function"

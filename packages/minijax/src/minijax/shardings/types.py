@@ -384,7 +384,7 @@ def takes_out_sharding(function: Function) -> Function:
 
     caller = name_of(function)
     parameters = inspect.signature(function).parameters
-    position = sys.maxsize  # of `out_sharding` among positional arguments
+    position = sys.maxsize  # where `out_sharding` stands among positional arguments
     if "out_sharding" in parameters:
         parameter = parameters["out_sharding"]
         if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:

@@ -31,17 +31,13 @@ from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import jvp_jaxpr
 from minijax_stage4.partial_eval import PartialEqns, merge, partition
 
-# Functions with a custom rule for `vmap`.
-
-
 Values = Sequence[Any]
 Flags = Sequence[bool]
-# From the batch axis, flags of the operands that are batches (along their first axis), and the
-# operands: the results, and flags of the results that are batches.
+# (batch axis, flags of the operands batched along their first axis, operands) -> (results, flags)
 BatchRule = Callable[[BatchAxis, Flags, Values], tuple[list[Any], list[bool]]]
 
-# Parameters: a program, its rule as a `BatchRule`, and, if the program is the derivative of another
-# one, the call of that one.
+# Parameters: a program, its `BatchRule`, and, if the program is a derivative, the differentiated
+# call.
 custom_vmap_p = Primitive("custom_vmap_call", higher_order=True)
 
 
@@ -53,8 +49,8 @@ Rule = TypeVar("Rule", bound=Callable[..., Any])
 class custom_vmap(Generic[P, R]):
     """Decorator: a function with its own rule for `vmap`.
 
-    All other transformations use the function. The derivative of its `vmap` is that of the rule;
-    the `vmap` of its gradient uses the gradient of the function.
+    All other transformations use the function. The derivative of its `vmap` is the rule's
+    derivative; the `vmap` of its gradient uses the gradient of the function.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
@@ -143,8 +139,8 @@ def _custom_vmap_rule(
     role = f"custom_vmap: the rule `{name_of(rule)}`"
     if any(batched[:num_consts]):
         raise TypeError(
-            f"{role} knows of arguments only, but the function closes over a value of which there "
-            "is one for each example. Make the value an argument."
+            f"{role} is given arguments only, but the function closes over a batched value. "
+            "Make the value an argument."
         )
     args = stage2.tree.tree_unflatten(in_tree, values[num_consts:])
     pair = rule(axis.size, list(stage2.tree.tree_unflatten(in_tree, batched[num_consts:])), *args)

@@ -314,7 +314,7 @@ def client_of_plugin(
 def _load_named(platform: str, path: str) -> Plugin:
     if not os.path.exists(path):
         raise UnavailableError(
-            f"{_PLUGIN_PATHS} names the plugin {path!r}, which is not there",
+            f"{_PLUGIN_PATHS} names the plugin {path!r}, which does not exist",
             "Correct the path.",
         )
     return _load(platform, path)
@@ -365,7 +365,7 @@ def _require_version(version: str) -> None:
             "Install jaxlib 0.11.2 or newer, on Python 3.12 or newer.",
             has_nvidia_device(),
         )
-    remedy = f"Install that of jaxlib, by `pip install '{package}[with-cuda]=={ours}'`."
+    remedy = f"Install jaxlib's version, by `pip install '{package}[with-cuda]=={ours}'`."
     try:
         theirs = str(import_module(f"jax_cuda{version}_plugin.version").__version__)
     except ModuleNotFoundError:

@@ -211,7 +211,7 @@ _joined: Coordination | None = None
 
 
 def join_processes(*arguments: Any) -> Coordination:
-    """Join other processes; the arguments are those of `Coordination`."""
+    """Join other processes, with the arguments of `Coordination`."""
     global _joined
     _joined = Coordination(*arguments)
     return _joined

@@ -34,7 +34,7 @@ class Executable(backend.Executable):
             error = RuntimeError(
                 f"of its {counted(len(deleted), 'argument')}, constants first, number "
                 f"{deleted.index(True)} is gone: deleted, or donated to another call. Keep a copy "
-                "of what is needed later"
+                "if you need it later"
             )
         return super().failure(buffers, error)
 

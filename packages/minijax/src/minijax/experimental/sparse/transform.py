@@ -118,7 +118,7 @@ class SparseTrace(Trace):
 
 def _no_rule(primitive: Primitive, for_rows: bool) -> NotImplementedError:
     why = "its result would be dense" if primitive.name in _DENSE else "none is known"
-    other = "; those of BCOO, which to_bcoo() makes, have more rules" if for_rows else ""
+    other = "; BCOO arrays, which to_bcoo() makes, have more rules" if for_rows else ""
     return NotImplementedError(
         f"sparsify: the primitive `{primitive}` has no rule for sparse arrays: {why}. "
         f"sparse.todense makes an array of a sparse one{other}"

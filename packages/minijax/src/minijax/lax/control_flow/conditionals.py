@@ -54,7 +54,7 @@ from minijax_stage4.partial_eval import PartialJaxprs, merge, partition
 
 # The primitive of `cond` and `switch`, which chooses between any number of programs.
 #
-# The rules extend those of stage 4's `cond_p`, which has two programs. A boolean chooses between
+# The rules extend stage 4's rules of `cond_p`, which has two programs. A boolean chooses between
 # two branches; an int32 is the index of a branch.
 
 
@@ -80,7 +80,7 @@ def _cond_lower(
     *operands: Value,
     branches: Branches,
 ) -> list[Value]:
-    """Lower to `if` or `case`; if the choice is known, to a call of that branch alone."""
+    """Lower to `if` or `case`; if the index is known, to a call of that branch."""
     if isinstance(b, Function) and which.name in b.known:
         return call_text(b, branches[b.known[which.name]], "branch", operands)
     regions = [stage4.branch_region(b, branch, operands, out_avals) for branch in branches]
@@ -255,10 +255,10 @@ def _passing_outer_refs(
 
 
 def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> list[Any]:
-    """The results of the branch with that index.
+    """The results of the branch with this index.
 
     If devices choose different branches, all operands vary like the index: otherwise a branch might
-    have to sum a cotangent over devices of which some run another branch. If a result varies in
+    have to sum a cotangent over devices that run different branches. If a result varies in
     one branch, it varies in all. Operands that all branches return bypass the conditional.
     """
     branches = _sharded_alike(operands, branches)
@@ -295,7 +295,7 @@ def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> l
 
 @custom_vmap
 def _same_for_all(which: Any) -> Any:
-    """The index of a branch, if all examples of `vmap` share it."""
+    """The index of a branch; under `vmap`, an error if it is batched."""
     return which
 
 

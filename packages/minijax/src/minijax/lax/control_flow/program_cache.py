@@ -245,7 +245,7 @@ class Contents:
 _LIBRARIES = sys.stdlib_module_names | {"numpy", "jaxlib", "ml_dtypes", "minijax"}
 _LIBRARIES |= {f"minijax_stage{number}" for number in range(1, 5)}
 _LONGEST_KEY = 2_000
-_MOST_BYTES = 4_096  # of a numpy array
+_MOST_BYTES = 4_096  # the largest numpy array in a key
 _ABSENT = object()
 
 

@@ -688,7 +688,7 @@ declare(
 
 
 def _no_derivative(name: str) -> Any:
-    raise NotImplementedError(f"{name} has no derivative; that of qr without pivoting is there")
+    raise NotImplementedError(f"{name} has no derivative; qr without pivoting has one")
 
 
 def _factors(x: Any, *, full_matrices: bool) -> list[Any]:

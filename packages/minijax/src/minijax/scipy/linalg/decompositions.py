@@ -139,12 +139,12 @@ def qr_multiply(
         matrices.matrices_of("qr_multiply", a), pivoting=pivoting, full_matrices=False
     )
     q = jnp.conj(q) if conjugate else q
-    met = typeof(q).shape[-2 if mode == "right" else -1]
+    size = typeof(q).shape[-2 if mode == "right" else -1]
     is_row = mode == "right" or typeof(c).ndim == 1
-    if typeof(c).ndim == 0 or typeof(c).shape[-1 if is_row else -2] != met:
+    if typeof(c).ndim == 0 or typeof(c).shape[-1 if is_row else -2] != size:
         raise ValueError(
             f"qr_multiply: q is {typeof(q)}, and c {typeof(c)} does not fit on its {mode} side: "
-            f"expected {met} numbers there"
+            f"expected {size} numbers there"
         )
     return (jnp.matmul(c, q) if mode == "right" else jnp.matmul(q, c), *rest)
 

@@ -223,7 +223,7 @@ def laplace():
     def cdf(x, loc=0, scale=1):
         z = (x - loc) / scale
         is_below = z <= 0
-        # Of the near tail alone: far out the other one is infinite, and so is its derivative.
+        # Only the near tail: far out, the other one overflows, and so does its derivative.
         tail = 0.5 * jnp.exp(jnp.where(is_below, z, -z))
         return jnp.where(is_below, tail, 1 - tail)
 

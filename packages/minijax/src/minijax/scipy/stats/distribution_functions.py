@@ -99,7 +99,7 @@ def distribution(
 
     def decorate(row: Row) -> ModuleType:
         def functions() -> Functions:
-            found = {each.__name__: _of_arrays(row.__name__, each, is_real) for each in row()}
+            found = {each.__name__: _promoting(row.__name__, each, is_real) for each in row()}
             for name in values.keys() - found.keys():
                 if name.startswith("log"):
                     found[name] = _compose(jnp.log, found[name.removeprefix("log")], name)
@@ -114,8 +114,8 @@ def distribution(
     return decorate
 
 
-def _of_arrays(distribution: str, formula: Function, is_real: bool) -> Function:
-    """A formula whose arguments become arrays of one inexact dtype."""
+def _promoting(distribution: str, formula: Function, is_real: bool) -> Function:
+    """The formula, with its arguments promoted to arrays of one inexact dtype."""
     name, signature = formula.__name__, inspect.signature(formula)
 
     @functools.wraps(formula)
