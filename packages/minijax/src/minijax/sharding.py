@@ -33,7 +33,7 @@ from minijax_stage2 import tree_map
 from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown
 
-# Functions in which types of arrays say less, or more, about their shardings.
+# Functions inside which mesh axes change their type, `Auto` or `Explicit`.
 
 
 AxisNames = Hashable | Iterable[Hashable] | None

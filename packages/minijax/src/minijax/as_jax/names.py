@@ -19,7 +19,7 @@ def _names() -> dict[str, dict[str, list[str]]]:
 
 
 def public_names() -> dict[str, list[str]]:
-    """The public names of JAX, by module, but for those that write kernels."""
+    """The public names of JAX, by module, except for the modules for writing kernels."""
     return _names()["modules"]
 
 

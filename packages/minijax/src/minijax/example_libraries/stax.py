@@ -423,7 +423,8 @@ def _spatial_windows(
     steps = (1,) * len(sizes) if strides is None else ints(f"{caller}: strides", strides)
     if len(steps) != len(sizes):
         raise ValueError(
-            f"{caller}: window_shape and strides must be as long, found {sizes} and {steps}"
+            f"{caller}: window_shape and strides must have the same length, found {sizes} and "
+            f"{steps}"
         )
     if spec is None:
         spec = "N" + "S" * len(sizes) + "C"  # any letter for spatial axes

@@ -379,7 +379,7 @@ class custom_partitioning:
         """
         if not decode_shardings:
             raise NotImplementedError(
-                "def_partition: every sharding belongs to a mesh, so decode_shardings must be True"
+                "def_partition: shardings always belong to a mesh, so decode_shardings must be True"
             )
         options: dict[str, Any] = {
             "reduction_factors": reduction_factors,

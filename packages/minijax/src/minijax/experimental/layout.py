@@ -34,7 +34,7 @@ def with_layout_constraint(x: Tree, layouts: Any) -> Tree:
         layouts: a `Layout` for each array, or a pytree prefix of `x` of these.
 
     Raises:
-        ValueError: `layouts` is not a prefix, holds something else than layouts, or one does not
+        ValueError: `layouts` is not a prefix, or has other leaves than layouts; a layout does not
             have the axes of its array; outside of a program, a layout is not row-major.
 
     >>> from minijax.experimental.layout import Layout, with_layout_constraint

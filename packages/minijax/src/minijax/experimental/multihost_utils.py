@@ -278,8 +278,8 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
 
     Raises:
         TypeError: `global_mesh` is not a mesh.
-        ValueError: `pspecs` is not a prefix of the arrays, holds something else than specs, or does
-            not divide them evenly.
+        ValueError: `pspecs` is not a prefix of the arrays, has other leaves than specs, or a spec
+            does not fit its array.
 
     >>> from minijax.experimental import multihost_utils
     >>> mesh = minijax.make_mesh((minijax.device_count(),), ("data",))
@@ -311,15 +311,15 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
             unchanged.
         global_mesh: the mesh, in which the devices of each process are a block.
         pspecs: a `PartitionSpec` for each Array, or a pytree prefix of these; an Array that is
-            sharded otherwise is moved first.
+            sharded differently is resharded first.
 
     Returns:
         A pytree of Arrays on the devices of this process.
 
     Raises:
         TypeError: `global_mesh` is not a mesh.
-        ValueError: `pspecs` is not a prefix of the arrays, holds something else than specs, or does
-            not divide them evenly; the devices of this process are not a block of the mesh.
+        ValueError: `pspecs` is not a prefix of the arrays, has other leaves than specs, or a spec
+            does not fit its array; the devices of this process are not a block of the mesh.
 
     >>> from minijax.experimental import multihost_utils
     >>> mesh = minijax.make_mesh((minijax.device_count(),), ("data",))

@@ -1,4 +1,4 @@
-"""Transposition of programs whose types say how values are sharded, or vary between devices."""
+"""Transposition of programs with shardings, or with varying axes, in their types."""
 
 from typing import Any
 

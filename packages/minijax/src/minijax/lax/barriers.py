@@ -101,7 +101,7 @@ after_all_p = Primitive("after_all")
 
 @evaluated_by_library
 def create_token(_: Any = None) -> Token:
-    """A new token, ordered after no effect.
+    """A new token, with no effects before it.
 
     Arguments:
         _: ignored.
@@ -193,7 +193,7 @@ def stop_gradient(x: Tree) -> Tree:
     return stage2.tree_map(stage4.stop_gradient, x)
 
 
-# Derivatives and types, kept from transformations: functions about tracing, not about numbers.
+# Functions about tracing, not about numbers.
 
 
 @operation
@@ -211,7 +211,7 @@ def stage(x: ArrayLike, /) -> Array:
 
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
-    """Accept a value that nothing else uses. It is computed where it would be without this.
+    """Ignore a value: programs are pruned as they would be without this call.
 
     >>> lax.dce_sink(jnp.ones(3))
     """

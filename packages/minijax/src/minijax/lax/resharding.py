@@ -68,8 +68,8 @@ def _on_devices(x: Any, sharding: NamedSharding) -> NamedSharding:
         mesh = getattr(sharded.on_known_devices(sharding), "mesh", None)
     if not isinstance(mesh, Mesh):
         raise ValueError(
-            f"reshard: {sharding} is for a mesh without devices, and arrays lie on none, or on "
-            "several, with such axes. Call it in `with minijax.set_mesh(mesh):`"
+            f"reshard: {sharding} is for a mesh without devices, and not exactly one mesh with "
+            "such axes holds arrays. Call it in `with minijax.set_mesh(mesh):`"
         )
     mesh = Mesh(mesh.devices, mesh.axis_names, sharding.mesh.axis_types)
     return NamedSharding(mesh, sharding.spec)
@@ -109,10 +109,10 @@ sharded.typed_primitives.update((sharded.reshard_p, sharded.to_auto_p))
 
 @evaluated_by_library
 def reshard(xs: Any, out_shardings: Any) -> Any:
-    """`xs`, a pytree of arrays, sharded otherwise along the axes of type `Explicit` of a mesh.
+    """Reshard `xs`, a pytree of arrays, over mesh axes of type `Explicit`.
 
-    The type of the result says so, in a program as outside. It is linear: the cotangent is sharded
-    as the argument.
+    The new sharding is in the type of the result, in a program and outside. The operation is
+    linear: a cotangent is sharded like the argument.
 
     Arguments:
         xs: the arrays.
@@ -120,8 +120,9 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
             array, or a pytree prefix of `xs` of these.
 
     Raises:
-        TypeError: `xs` holds something else than arrays, or `out_shardings` something else.
-        ValueError: a sharding does not divide its array, or names an axis that is not of type
+        TypeError: a leaf of `xs` is not an array, or a leaf of `out_shardings` not a sharding or
+            spec.
+        ValueError: a sharding does not fit its array, or names an axis that is not of type
             `Explicit`; there is no mesh in context.
 
     >>> from minijax.sharding import reshard

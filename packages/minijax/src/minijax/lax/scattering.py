@@ -78,7 +78,7 @@ def scatter_type(
 def _scatter_sharding(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
 ) -> list[Spec]:
-    """The result is sharded as the operand is, which is so along axes updated whole only.
+    """The result is sharded like the operand, which must be whole along axes that are indexed.
 
     Raises:
         ShardingTypeError: an axis is sharded along which elements are chosen, or the updates are

@@ -109,7 +109,7 @@ evaluators[sharding_constraint_p] = _sharding_constraint_impl
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """`x`, a pytree of arrays, with the given shardings.
 
-    In a program this tells the partitioner how to shard them there; outside, it moves them.
+    In a program this constrains the partitioner; outside, it reshards them at once.
 
     Arguments:
         x: the arrays.
@@ -117,8 +117,8 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
             pytree prefix of `x` of these.
 
     Raises:
-        TypeError: `x` holds something else than arrays, or `shardings` something else.
-        ValueError: a sharding is None, or does not divide its array; there is no mesh in context.
+        TypeError: a leaf of `x` is not an array, or a leaf of `shardings` not a sharding or spec.
+        ValueError: a sharding is None, or does not fit its array; there is no mesh in context.
 
     >>> mesh = minijax.sharding.Mesh(minijax.devices()[:1], "data")
     >>> sharding = minijax.sharding.NamedSharding(mesh, minijax.P("data"))

@@ -71,8 +71,8 @@ def padtype_to_pads(
         )
     if not len(in_shape) == len(window_shape) == len(window_strides):
         raise ValueError(
-            "padtype_to_pads: in_shape, window_shape and window_strides must be as long, found "
-            f"{in_shape}, {window_shape} and {window_strides}"
+            "padtype_to_pads: in_shape, window_shape and window_strides must have the same "
+            f"length, found {in_shape}, {window_shape} and {window_strides}"
         )
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
@@ -93,7 +93,7 @@ def windowed_shape(shape: Shape, window: Window) -> Shape:
     if any(len(each) != len(shape) for each in window.values()):
         found = {name: len(each) for name, each in window.items()}
         raise ValueError(
-            f"reduce_window: everything about the window must be as long as the shape {shape}, "
+            f"reduce_window: all parameters of the window must be as long as the shape {shape}, "
             f"found lengths {found}"
         )
     return tuple(

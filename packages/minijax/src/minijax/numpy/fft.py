@@ -291,8 +291,8 @@ def irfft2(
 
     Arguments:
         a: as in `irfft`.
-        s: the sizes of the axes of the result; None: the sizes in `a`, but for the last axis twice
-            its size, less 2.
+        s: the sizes of the axes of the result; None: the sizes in `a`, but 2 * (n - 1) along the
+            last axis, of size n.
         axes, norm: as in `fft2`.
 
     Raises:

@@ -162,7 +162,7 @@ def fromfunction(
 def _numbers_of(part: slice) -> Any:
     """`start:stop:step` as numbers; an imaginary step is their count, with `stop` included."""
     if part.stop is None:
-        raise ValueError(f"{part} needs a stop: nothing says how many numbers there are")
+        raise ValueError(f"{part} needs a stop, since the number of elements is unknown")
     start = 0 if part.start is None else part.start
     step = 1 if part.step is None else part.step
     if isinstance(step, complex):

@@ -185,7 +185,7 @@ def _part_here(x: Any) -> Any:
 
 
 def _movable(devices: Sequence[Device] | None, x: Any) -> Any:
-    """An array that lies on several devices, but not in the order of these, as one to be moved."""
+    """An array on several devices, in another order than these, as an uncommitted array."""
     if not isinstance(x, Array) or x.sharding.num_devices == 1:
         return x
     found = x.sharding.device_tuple

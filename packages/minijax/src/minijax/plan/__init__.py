@@ -226,7 +226,7 @@ def plan(
     Arguments:
         fun: function of arrays and pytrees of arrays, jitted or not.
         args: its arguments; anything with a shape and a dtype may replace an array, and
-            `ShapeDtypeStruct(shape, dtype, sharding=...)` says how the array is sharded.
+            `ShapeDtypeStruct(shape, dtype, sharding=...)` specifies its sharding.
         mesh: the mesh, such as `AbstractMesh((64, 8), ("data", "model"))`; by default the mesh of
             the arguments' shardings, or the mesh in context. Each `PartitionSpec` refers to this
             mesh.

@@ -68,7 +68,7 @@ class PartitionedFunction(Function):
     """Writes a function of a module for several devices."""
 
     def lower_eqn(self, eqn: JaxprEqn, operands: Sequence[Value]) -> Sequence[Value]:
-        """The results of an equation, sharded as their types say."""
+        """The results of an equation, with the shardings of their types."""
         outs = super().lower_eqn(eqn, operands)
         avals = [var.aval for var in eqn.outvars]
         found = map(sharded_type, [*[x.aval for x in eqn.invars], *avals])

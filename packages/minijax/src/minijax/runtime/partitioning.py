@@ -113,8 +113,8 @@ class PartitionedProgram:
         if not self.devices:
             raise ValueError(
                 f"`{self.name.removeprefix('jit_')}` is lowered for abstract meshes, which have no "
-                "devices to run on. Compile it for a Mesh, or give it arrays that lie on one; "
-                "experimental.plan says what it would need on these."
+                "devices to run on. Compile it for a Mesh, or pass it arrays on one; "
+                "experimental.plan reports what it would need on such meshes."
             )
         in_shardings, out_shardings = self.given
         # A program may be lowered for another platform than its devices', but not run there.

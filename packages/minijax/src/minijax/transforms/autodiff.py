@@ -990,7 +990,7 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False, in_nzs: Any =
         with nonzero tangents.
 
     Raises:
-        TypeError: `in_nzs` holds something else than bools.
+        TypeError: a leaf of `in_nzs` is not a bool.
         ValueError: it is not a prefix of the arguments.
 
     With `has_aux`, the second part of the pair that `fun` returns comes last.

@@ -252,7 +252,7 @@ def _custom_call_jvp(
         if type(t) is not Zero:
             raise TypeError(
                 "a function with a custom derivative is differentiated with respect to a value "
-                f"that it closes over, of type {typeof(x)}; its rule knows of its arguments only. "
+                f"that it closes over, of type {typeof(x)}; its rule covers its arguments only. "
                 "Make the value an argument, or use stop_gradient, or closure_convert."
             )
     outs, out_tangents = rule.jvp(primals[num_consts:], tangents[num_consts:])

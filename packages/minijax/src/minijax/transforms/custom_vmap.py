@@ -36,8 +36,7 @@ Flags = Sequence[bool]
 # (batch axis, flags of the operands batched along their first axis, operands) -> (results, flags)
 BatchRule = Callable[[BatchAxis, Flags, Values], tuple[list[Any], list[bool]]]
 
-# Parameters: a program, its `BatchRule`, and, if the program is a derivative, the differentiated
-# call.
+# Parameters: a program, its `BatchRule`, and, if it is a derivative, the call it derives from.
 custom_vmap_p = Primitive("custom_vmap_call", higher_order=True)
 
 

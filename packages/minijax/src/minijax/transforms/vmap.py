@@ -52,7 +52,7 @@ def vmap(
         axis_name: a name of the axis, by which collectives such as `lax.psum` combine the examples.
         axis_size: the size of the mapped axis, required if no argument is mapped.
         spmd_axis_name: the name of a mesh axis, or a tuple of names, that the examples are sharded
-            over, also where the mapped function says how arrays are sharded, by
+            over, also where the mapped function gives arrays a sharding, by
             `lax.with_sharding_constraint` or by `shard_map`.
         sum_match: whether a result that differs between examples is summed over them where
             `out_axes` is None; otherwise it is an error.
