@@ -102,7 +102,7 @@ OF_ERRORS = [
     "in_shardings shards argument x over processes, and it is a ndarray, which is local to each",
     "axis 0 of local_data must have size 2, the 2 parts of 1 that this process has of an array of",
     "incompatible devices for `add`",
-    r"can only be moved to a sharding of these, in this order, found \[2048\]",
+    r"can only be moved to a sharding on these, in this order, found \[2048\]",
 ]
 
 VALUES_THAT_DIFFER = """
