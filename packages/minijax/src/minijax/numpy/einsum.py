@@ -235,6 +235,7 @@ def _given_path(steps: Sequence[Any], count: int) -> Path:
 
 def _left_to_right(count: int) -> Path:
     """Contraction from left to right; each product moves to the end of the list."""
+    # (0, n): the next operand, and the product so far, which is last.
     return ((0, 1), *((0, n) for n in range(count - 2, 0, -1))) if count > 1 else ()
 
 
@@ -267,11 +268,13 @@ def _best_path(summation: Summation, sizes: tuple[tuple[str, int], ...]) -> Path
             continue
         room = math.prod([size_of[c] for c in kept[operands]])
         first, found = operands & -operands, []
+        # The proper subsets of the bits of `operands`, from the largest to the smallest.
         part = (operands - 1) & operands
         while part:
             if part & first:  # each split once: `part` holds the first operand
                 rest = operands ^ part
                 both = kept[part] | kept[rest]
+                # a sum takes an addition for each multiplication
                 work = math.prod([size_of[c] for c in both]) * (2 if both - kept[operands] else 1)
                 is_outer = kept[part].isdisjoint(kept[rest])
                 one, two = best[part], best[rest]
@@ -381,6 +384,7 @@ def _sum_unneeded(x: Any, labels: str, kept: set[str]) -> tuple[Any, str]:
         while labels.count(c) > 1:
             first, second = labels.index(c), labels.rindex(c)
             shape = typeof(x).shape
+            # Selected, not multiplied by zeros: elements off the diagonal may be NaN.
             on_diagonal = lax.broadcasted_iota("int32", shape, first) == lax.broadcasted_iota(
                 "int32", shape, second
             )

@@ -352,6 +352,7 @@ def _slice_entry(part: slice, size: int, position: int) -> StaticSlice:
         ) from None
     start, stop, step = bounds.indices(size)
     count = len(range(start, stop, step))
+    # Normalized, so that slices of the same elements are one entry, and share a program.
     return StaticSlice(start if count else 0, count, step if count > 1 else 1)
 
 

@@ -445,6 +445,7 @@ def _element_count(name: str, a: Any, axis: Axes, keepdims: bool, where: Any) ->
     shape = typeof(a).shape
     if where is None:
         count = math.prod(shape[i] for i in canonical_axes(name, axis, len(shape)))
+        # a larger int would need 64 bits
         return count if count < 2**31 else float(count)
     ones = elementwise.where(where, lax.full(shape, 1, typeof(a).dtype), 0)
     return _reduce_axes(name, lax.reduce_sum, ones, axis, None, keepdims, None, 0)
@@ -883,6 +884,7 @@ def _cumulate(
         a_dtype = typeof(a).dtype
         dtype = dtype_of_sum(a) if a_dtype == np.bool_ else a_dtype
     elif dialect().dtype_of(name, dtype) == np.bool_:
+        # Sums and products are taken of integers, and then are true if not zero.
         return scan(lax.convert_element_type(a, default_int()), along) != 0
     return scan(lax.convert_element_type(a, dtype), along)
 

@@ -615,6 +615,7 @@ def _bincount(x: Any, weights: Any, length: int) -> Any:
             f"{typeof(weights)}"
         )
     places = lax.convert_element_type(x, np.int32) if typeof(x).dtype.kind == "b" else x
+    # As in JAX, negative numbers count as 0, and numbers beyond `length` are dropped.
     return _add_at(length, lax.max(*stage2.promote(places, 0)), weights)
 
 
@@ -671,6 +672,7 @@ def _equal_bins(a: Any, range: Any, count: int) -> Any:
         low, high = (reductions.min(a), reductions.max(a)) if typeof(a).size else (0.0, 1.0)
     else:
         range = lax.convert_element_type(range, typeof(a).dtype)
+        # As in numpy, a range without extent is widened by 1/2 at both ends.
         low, high = (lax.squeeze(lax.slice_in_dim(range, i, i + 1), (0,)) for i in (0, 1))
     is_point = lax.eq(low, high)
     low, high = (
@@ -728,6 +730,7 @@ def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
         weights = lax.full(typeof(a).shape, 1, typeof(a).dtype)
     weights = stage2.reshape(weights, (-1,))
     count = typeof(edges).shape[0]
+    # Interval 0 is below the first edge; interval `count`, beyond the last, is dropped.
     counts = lax.slice_in_dim(_add_at(count, _interval(a, edges), weights), 1, count)
     if not density:
         return counts

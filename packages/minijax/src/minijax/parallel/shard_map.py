@@ -224,6 +224,7 @@ def _shard_map_lower(
         return f"[{', '.join(texts)}]"
 
     inside = b.module.function()
+    # A region can read all outer values, so new names differ from theirs.
     inside.count, inside.indent = b.count, b.indent + "  "
     params = [Value(inside.fresh_name(), var.aval) for var in jaxpr.invars]
     with _on_each_device(manual.mesh.abstract_mesh if is_open else None):
@@ -400,6 +401,7 @@ def _shard_map_split(
     params: list[Var] = []
     residuals = []
     for out, param in zip(parts.known.outvars[count:], parts.unknown.invars, strict=False):
+        # It is there already, sharded as that argument.
         if out in parts.known.invars:
             argument = parts.known.invars.index(out)
             residuals.append(_Residual(argument, known_specs[argument]))

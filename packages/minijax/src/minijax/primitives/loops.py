@@ -101,6 +101,7 @@ def stage_with_carry(
         if out_tree != in_tree:
             if counts:
                 caller = "fori_loop"
+                # the counter and the bound are not the user's
                 in_tree, out_tree = (trees.children(tree)[-1] for tree in (in_tree, out_tree))
             raise CarryTypeError(
                 f"{caller}: `{name_of(fun)}` must return a carry of the structure that it is "

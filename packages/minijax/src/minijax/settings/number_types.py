@@ -290,6 +290,7 @@ class LibraryDialect(stage2.shaped_array.Dialect):
         self._require_path(avals)
         try:
             kind, dtype = stage2.shaped_array.promoted(avals)
+        # float32 holds the numbers of both.
         except np.exceptions.DTypePromotionError:  # two different narrow floats
             wide = [aval for aval in avals if aval.dtype.isbuiltin == 1]
             kind, dtype = stage2.shaped_array.promoted([*wide, ShapedArray((), np.float32)])
@@ -335,6 +336,7 @@ class LibraryDialect(stage2.shaped_array.Dialect):
 
     def scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
         """A Python number as a scalar of `dtype`: ints wrap around, as in arrays."""
+        # An Array keeps 64 bits; a numpy scalar of 64 bits would be narrowed where it is used.
         value = self._scalar(x, dtype)
         return value if self.in_memory(dtype) == dtype else _array_of(value, weak_type=False)
 

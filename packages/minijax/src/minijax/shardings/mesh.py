@@ -250,6 +250,7 @@ class Mesh(_Axes):
         if len({*found}) < len(found):
             raise ValueError("Mesh: a device occurs twice in devices")
         self.devices: np.ndarray[Any, Any] = devices.copy()
+        # the hash is computed once
         self.devices.flags.writeable = False
         self.axis_sizes = devices.shape
         self.axis_names = _names_of("Mesh", axis_names, devices.ndim)

@@ -123,6 +123,7 @@ class ShardedArray(stage2.ShapedArray):
     ) -> list[stage2.ShapedArray]:
         """The result types of a primitive with a sharded or varying operand."""
         for aval in in_avals:
+            # a varying type, which may contain a sharded one
             if type(aval) not in (stage2.ShapedArray, ShardedArray):
                 return aval.abstract_eval(primitive, in_avals, params)  # type: ignore[attr-defined]
         if calls_programs(primitive, params):

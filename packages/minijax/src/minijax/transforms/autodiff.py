@@ -233,6 +233,7 @@ def flags_of(role: str, given: Any, tree: stage2.tree.PyTreeDef) -> list[bool]:
     """
     if type(given) is bool:
         return [given] * tree.num_leaves
+    # one level only: classes of nodes may differ, numbers of children may not
     parts, structure = stage2.tree.tree_flatten(given, is_leaf=lambda x: x is not given)
     if trees.is_one_leaf(structure):
         raise TypeError(f"{role} must be True, False or a tree of them, found {shown(given)}")
@@ -533,6 +534,7 @@ def vjp_function(
         ValueError: it is not a prefix of the primals.
     """
     leaves, tree = stage2.tree.tree_flatten([*primals])
+    # Partial evaluation hands residuals on as the objects that they are.
     places = {id(leaf): number for number, leaf in enumerate(leaves)}
     opaque: list[Any] = []
     found: list[Residual] = []
@@ -701,6 +703,8 @@ def _with_gradient(
         inputs, restricted = stage2.arguments.split_arguments("grad", fun, argnums, args, kwargs)
         leaves, tree = stage2.tree.tree_flatten((inputs,))
         primals = list(map(to_array, leaves))
+        # Checks name the path of each leaf, which takes time; real floats, the usual case, pass
+        # them.
         if holomorphic or not all(map(_is_real, primals)):
             (inputs,) = tree.unflatten(primals)
             require_differentiable("grad", fun, argnums, inputs, holomorphic, allow_int)

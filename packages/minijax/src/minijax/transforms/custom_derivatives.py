@@ -208,10 +208,13 @@ def _push_forward(
 def custom_call(fun: linear_call.Flat, rule: Any, args: linear_call.Values, name: Any) -> list[Any]:
     """Call `fun` with the derivative `rule`."""
     trace = stage2.current_trace()
+    # Nothing below differentiates or stages, so the rule is not needed: under vmap, too, the
+    # function runs as it is.
     if isinstance(_below_vmap(trace), EvalTrace) or (
         isinstance(trace, CompileTimeTrace) and not any(isinstance(x, stage2.Tracer) for x in args)
     ):
         return fun(*args)
+    # A staged call may be differentiated later, so it keeps its rule as a parameter.
     is_staging = isinstance(trace, JaxprTrace) and not isinstance(trace, PartialEvalTrace)
     if is_staging or (isinstance(trace, PartialEvalTrace) and any(map(trace.is_unknown, args))):
         closed = stage_body(fun, [typeof(x) for x in args], "a custom derivative", name)
@@ -228,6 +231,7 @@ def custom_call(fun: linear_call.Flat, rule: Any, args: linear_call.Values, name
         if isinstance(trace, BatchTrace):
             params["trace"] = trace
         return trace.process(custom_call_p, args, params)
+    # No argument belongs to this trace.
     with set_interpreter(trace.parent):
         return custom_call(fun, rule, args, name)
 
@@ -925,6 +929,7 @@ def _fill(tree: stage2.tree.PyTreeDef, result: Any, leaves: list[Any]) -> bool:
     if trees.is_one_leaf(tree):
         leaves.append(result)
         return True
+    # Only one level: the recursion compares the children.
     parts, found = stage2.tree.tree_flatten(result, is_leaf=lambda x: x is not result)
     if result is None or trees.is_one_leaf(found):
         leaves += [result] * tree.num_leaves

@@ -81,6 +81,7 @@ def context_class() -> type:
 
     class JaxIrContext(with_dialects):  # type: ignore[misc, valid-type]
         def __init__(self, *args: Any, **kwargs: Any):
+            # skips the constructor of `ir.Context`, which loads dialects
             super(with_dialects, self).__init__(*args, **kwargs)
 
     return JaxIrContext
@@ -132,6 +133,7 @@ def to_dlpack(buffer: Buffer, max_version: tuple[int, int] | None = None) -> Any
     `max_version` is the newest DLPack version that the consumer supports; None means one before
     1.0.
     """
+    # the consumer reads the memory at once
     block_until_computed(buffer)
     export = get_backend().jaxlib.buffer_to_dlpack_managed_tensor
     if max_version is not None:

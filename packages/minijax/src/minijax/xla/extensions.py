@@ -239,6 +239,7 @@ def register_transformation(
             jaxlib.register_xla_transform(*args)
         else:
             jaxlib.register_xla_transform_c_api(_api(each), *args)
+        # Random: what the function does to a program has no name that holds in another process.
         _registered_passes.setdefault((each, name, stage), []).append(os.urandom(16).hex())
 
 

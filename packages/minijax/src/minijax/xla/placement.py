@@ -109,6 +109,8 @@ def put_parts(
     The parts have the dtype of `aval`, and the shape that the placement gives them.
     """
     return get_backend().jaxlib.batched_device_put(
+        # Without force_copy a CPU's array may share the memory of a numpy array that is written to
+        # later; without enable_x64 jaxlib narrows 64 bits to 32.
         aval, where, list(parts), where.devices_here, committed, force_copy=True, enable_x64=True
     )
 
@@ -388,6 +390,7 @@ def moving_between_devices(role: object, sources: Set[Device], to: Set[Device]) 
             f"{', '.join(wanted)}; transfer_guard or transfer_guard_device_to_device forbids it "
             "here. Ask for it by device_put, where they allow that"
         )
+    # The copy from the host is part of this transfer: its own guard does not apply.
     outside = set_guard("host_to_device", "allow", everywhere=False)
     try:
         yield

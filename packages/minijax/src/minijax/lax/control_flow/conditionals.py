@@ -86,6 +86,7 @@ def _cond_lower(
     regions = [stage4.branch_region(b, branch, operands, out_avals) for branch in branches]
     operation = "case"
     if which.aval.dtype == np.bool_:
+        # The first region of `if` is taken when the operand is true, and that is branch 1.
         operation, regions = "if", regions[::-1]
     types = signature([which], out_avals)
     text = f'"stablehlo.{operation}"({which.name}) ({", ".join(regions)}) : {types}'
@@ -125,6 +126,7 @@ def _save(eqn: JaxprEqn, may_save: checkpoint.MaySave) -> checkpoint.SavedEqns |
     parts = [checkpoint.save_in_program(branch, may_save) for branch in branches]
     if not any(parts):
         return None
+    # A branch that saves nothing is computed again as a whole.
     whole = [PartialJaxprs(b, b, [True] * len(b.outvars), 0) for b in branches]
     first, again, residuals = stage4.with_common_residuals(
         [part or unsplit for part, unsplit in zip(parts, whole, strict=True)]
@@ -436,6 +438,7 @@ def switch(
     if len(branches) == 1:
         return branches[0](*operands)
     index, last = as_index(index), len(branches) - 1
+    # Clamped before it is narrowed, since a wide integer would wrap around.
     index = stage2.astype(clamp(*stage2.promote(0, index, last)), np.int32)
     return _passing_outer_refs(partial(choose, "switch", index), branches, operands)
 
@@ -448,6 +451,7 @@ def choose(caller: str, index: Any, branches: Sequence[Callable[..., Any]], oper
         return argument_names(branches[0], operands, {})
 
     in_avals = abstractify(f"{caller} of `{name_of(branches[0])}`", branch_operand_names, leaves)
+    # A function that is given for several branches is traced once.
     distinct = [*{id(f): f for f in branches}.values()]
     functions = [FlatFunction(f, in_tree) for f in distinct]
     closed = [stage_body(f, in_avals, caller, f.fun, branch_operand_names) for f in functions]
@@ -588,6 +592,7 @@ def _platform_lower(
     number = _platform_index(platform_of(b), platforms, others)
     index = b.constant(number, _INDEX)
     if isinstance(b, Function):
+        # `_cond_lower` then writes this branch alone: others may call routines of other platforms.
         b.known[index.name] = number
     return [index]
 

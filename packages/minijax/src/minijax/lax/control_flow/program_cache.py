@@ -104,6 +104,8 @@ class Contents:
             self._add_instance(x)
 
     def _add_identity(self, x: Any) -> None:
+        # An entry is dropped when a referent dies (`KeptPrograms.keep`), so an id that Python
+        # reuses cannot match.
         self.key.append(id(x))
         self.referents.append(x)
 
@@ -128,6 +130,7 @@ class Contents:
     def _add_numpy(self, x: np.ndarray[Any, Any]) -> None:
         if x.nbytes > _MOST_BYTES or x.dtype.hasobject:
             raise UnknownContents
+        # By content: a numpy array may be written to in place.
         self.key += (np.ndarray, x.dtype, x.shape, x.tobytes())
         self.arrays.add(id(x))
 
@@ -156,6 +159,7 @@ class Contents:
         if self._is_again(id(f)):
             return
         in_library = _is_of_library(f.__globals__.get("__name__"))
+        # A function that a module of the library has under its own name always does the same.
         if in_library and getattr(sys.modules.get(f.__module__), f.__name__, None) is f:
             self._add_identity(f)
             return
@@ -457,6 +461,8 @@ def _trace(
 def _known_elsewhere(consts: Sequence[Any]) -> list[Any]:
     """The constants referenced elsewhere, which may change: not those made while tracing."""
     everything = [*consts, np.empty(())]
+    # The last object is referred to by `everything` alone; a constant made while tracing by
+    # `consts`, too; all others have more references.
     *counts, new_count = [sys.getrefcount(x) for x in everything]
     return [x for x, count in zip(consts, counts, strict=True) if count > new_count + 1]
 

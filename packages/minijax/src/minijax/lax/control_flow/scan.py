@@ -138,6 +138,7 @@ def _split_body(unknown_ins: loops.Flags, params: dict[str, Any]) -> _BodyParts:
     num_results = len(jaxpr.outvars) - num_carry
 
     carry_flags = carry_through(unknown_outs, unknown_ins, params)
+    # A part of the carry that becomes unknown in some iteration is unknown in all of them.
     forced = (*carry_flags, *[False] * num_results)
     parts: PartialJaxprs = split_jaxpr(jaxpr, (*const_flags, *carry_flags, *xs_flags), forced)
     all_outs = parts.known.outvars
@@ -153,6 +154,7 @@ def _split_body(unknown_ins: loops.Flags, params: dict[str, Any]) -> _BodyParts:
     before_loop = []
     for eqn in parts.known.eqns:
         is_same = all(type(x) is not Var or x in same for x in eqn.invars)
+        # An effect happens in every iteration, even with the same operands.
         if is_same and not has_effects(eqn):
             same.update(eqn.outvars)
             before_loop.append(eqn)
@@ -176,6 +178,8 @@ def _split_body(unknown_ins: loops.Flags, params: dict[str, Any]) -> _BodyParts:
     in_stacked, in_constant = partition(constant, in_residuals)
     invars = [*in_constant, *in_consts, *in_carry, *in_stacked, *in_xs]
     eqns = parts.unknown.eqns
+    # Otherwise the iterations are written out without a loop, and XLA could merge what is computed
+    # again with the known half.
     if params["length"] > params["unroll"]:
         eqns = list(builtins.map(_in_a_loop_of_its_own, eqns))
     unknown = {
@@ -289,6 +293,7 @@ def _linear_scan_transpose(
     known_consts, known_xs = (
         [x for x in operands if not isinstance(x, UndefPrimal)] for operands in (consts, xs)
     )
+    # Zeros for cotangents that only other iterations give: a carry has one type for the whole loop.
     carry_cts = [instantiate(ct) for ct, keep in zip(carry_cts, carry_flags, strict=True) if keep]
     ys_cts = [ct for ct in ys_cts if type(ct) is not Zero]
 
@@ -368,6 +373,7 @@ def _scan_lower(
         types = f"(tensor<i32>, tensor<i32>) -> {mlir_type(ShapedArray((), np.bool_))}"
         return b.emit(f"{compared} : {types}", ShapedArray((), np.bool_))[0]
 
+    # The remaining length % unroll iterations are written out behind the loop.
     in_loop = length - length % unroll
     # Results start as zeros, and every element is overwritten.
     state = [number(0), *init, *(b.constant(0, aval) for aval in out_avals[num_carry:])]
@@ -416,6 +422,8 @@ def _scan_jvp(
     num_results = len(jaxpr.outvars) - num_carry
 
     carry_flags = carry_through(higher_order.tangent_outs, nonzero, params)
+    # The types of the carry are the same in all iterations, so a part has a tangent in all or in
+    # none.
     forced = (*carry_flags, *[False] * num_results)
     program, more, out_nonzero = jvp_jaxpr(jaxpr, (*const_flags, *carry_flags, *xs_flags), forced)
     consts, init, xs = split_operands(primals, params)
@@ -490,6 +498,7 @@ def _scan_vmap(
     outs = bind(
         scan_p, *more, *consts, *init, *xs, **{**params, "jaxpr": program, "num_consts": num_consts}
     )
+    # stacking puts the iterations first
     ys_dims = [None if dim is None else dim + 1 for dim in out_dims[num_carry:]]
     return outs, [*out_dims[:num_carry], *ys_dims]
 
@@ -875,6 +884,7 @@ def fori_loop(
         return i + 1, end, body_fun(i, x)
 
     fori_step.__name__ = name_of(body_fun)
+    # One bound may be a Python number, whose type `i + 1` would otherwise change.
     begin, end = promote(lower, upper)
     _, _, out = repeat_while(cond_fun, fori_step, (begin, end, init_val), counts=True)
     return out
@@ -931,6 +941,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 
         out = scan(_one_by_one(vmap(f)), None, stage2.tree_map(split_batches, xs))[1]
         parts.append(stage2.tree_map(join_batches, out))
+    # An empty `xs` needs one call, too, for the types of the results.
     if rest or not batches:
         parts.append(
             vmap(f)(stage2.tree_map(lambda x: _slice_elements(x, length - rest, length), xs))

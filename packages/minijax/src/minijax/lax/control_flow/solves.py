@@ -209,6 +209,7 @@ def custom_root(
     def root_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         outs = custom_call(root, rule, primals, solve)
         x = outs[: len(leaves)]
+        # The root depends on what `f` closes over, not on the guess or on the solver.
         f_consts, _, consts, _ = loops.split_by_sizes(primals, *counts)
 
         def f_at_root(*params: Any) -> list[Any]:
@@ -417,6 +418,7 @@ def _linear_solve_jvp(
     outs = bind(linear_solve_p, *primals, programs=programs, counts=counts)
     consts, b = split_operands(primals, counts)
     const_dots, rhs = split_operands(tangents, counts)
+    # The constants of the solvers do not matter: the equation alone determines x.
     if any(type(t) is not Zero for t in const_dots.matvec):
 
         def matvec_at_solution(*params: Any) -> list[Any]:
@@ -457,6 +459,7 @@ def _linear_solve_vmap(
     parts = [part for part, jaxpr in enumerate(programs) if jaxpr is not None]
 
     def becomes_batched(batched: loops.Flags) -> list[bool]:
+        # All programs take or return the right-hand side's structure, so they share its batch axes.
         rows = [program_for(part, batched, None)[2][: len(b)] for part in parts]
         return [any(dim is not None for dim in column) for column in zip(*rows, strict=True)]
 

@@ -96,6 +96,7 @@ def _while_dependence(
     carry_flags = loops.until_stable(
         carry_flags, lambda flags: depends(params["body_jaxpr"], (*body_flags, *flags))
     )
+    # The condition decides the trip count, and thereby every part of the carry.
     (condition_flag,) = depends(params["cond_jaxpr"], (*cond_flags, *carry_flags))
     return tuple([condition_flag or flag for flag in carry_flags])
 
@@ -122,6 +123,7 @@ def _while_jvp(
     )
     invars = [*in_consts, *in_const_dots, *in_carry, *in_dots]
     ordered = Jaxpr([], invars, program.eqns, program.outvars)
+    # The condition sees only primals: a boolean has no tangent.
     condition = Jaxpr(
         [],
         [*cond_jaxpr.invars, *(Var(typeof(t)) for t in dots)],
@@ -224,6 +226,7 @@ def _until_all_end(
         cond_operands, body_operands, carry = _split_operands(args, cond_consts, body_consts)
         (holds,) = eval_jaxpr(condition, [], *cond_operands, *carry)
         outs = eval_jaxpr(body, [], *body_operands, *carry)
+        # `checkify` finds the condition by this name: a check counts only for examples that go on.
         holds = stage2.bind1(name_p, holds, name=SOME_EXAMPLES)
         return [
             stage2.select_n(stage2.broadcast_in_dim(holds, typeof(x).shape, (0,)), x, new)
@@ -246,6 +249,7 @@ def _while_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEq
     unknown = _while_dependence(higher_order.unknown_outs, tuple(unknown_ins), eqn.params)
     if all(unknown):
         return PartialEqns([], eqn)
+    # The condition is known here: otherwise all of the carry would be unknown.
     known_params, used = _smaller_loop(eqn.params, [not u for u in unknown])
     _, operands = partition(used, eqn.invars)
     known_outs, _ = partition(unknown, eqn.outvars)
@@ -303,6 +307,7 @@ def _smaller_loop(
     """The loop without values that neither the condition nor a used result depends on."""
     cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
     cond_consts, body_consts = params["cond_consts"], params["body_consts"]
+    # Parts of the carry that the condition reads are used, whoever uses the results.
     cond_program, cond_used = stage3.dce_jaxpr(cond_jaxpr)
     used = loops.until_stable(
         tuple([a or b for a, b in zip(used_outs, cond_used[cond_consts:], strict=True)]),
@@ -362,6 +367,7 @@ def _while_effects(
         held = {"jaxpr": with_token(condition), "name": "while_condition"}
         return JaxprEqn(stage3.jit_p, operands, [holds, after], held, eqn.source)
 
+    # The condition of StableHLO's while returns one boolean, and so cannot return a token.
     first, asked = fresh([following] * 2)
     before = asks([*cond_operands, *init, token], first, asked)
     in_cond, in_body, carry, out_carry = map(
@@ -541,6 +547,8 @@ def _repeat_alone(
         )
     cond_jaxpr, cond_consts = consts_as_invars(closed_cond.jaxpr), closed_cond.consts
     cond_operands, seen = loops.split_by_sizes(cond_jaxpr.invars, len(cond_consts))
+    # The condition gets no constants of the body, so invariant parts that it reads stay in the
+    # carry.
     in_use = {x for eqn in cond_jaxpr.eqns for x in eqn.invars}.union(cond_jaxpr.outvars)
     body_jaxpr, is_const = loops.hoist_invariant(
         consts_as_invars(closed.jaxpr), len(closed.consts), tuple(var in in_use for var in seen)
