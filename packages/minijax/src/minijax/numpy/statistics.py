@@ -672,8 +672,8 @@ def _equal_bins(a: Any, range: Any, count: int) -> Any:
         low, high = (reductions.min(a), reductions.max(a)) if typeof(a).size else (0.0, 1.0)
     else:
         range = lax.convert_element_type(range, typeof(a).dtype)
-        # As in numpy, a range without extent is widened by 1/2 at both ends.
         low, high = (lax.squeeze(lax.slice_in_dim(range, i, i + 1), (0,)) for i in (0, 1))
+    # As in numpy, a range without extent is widened by 1/2 at both ends.
     is_point = lax.eq(low, high)
     low, high = (
         where(is_point, stage2.sub(low, 0.5), low),

@@ -108,9 +108,9 @@ def put_parts(
 
     The parts have the dtype of `aval`, and the shape that the placement gives them.
     """
+    # Without force_copy a CPU's array may share the memory of a numpy array that is written to
+    # later; without enable_x64 jaxlib narrows 64 bits to 32.
     return get_backend().jaxlib.batched_device_put(
-        # Without force_copy a CPU's array may share the memory of a numpy array that is written to
-        # later; without enable_x64 jaxlib narrows 64 bits to 32.
         aval, where, list(parts), where.devices_here, committed, force_copy=True, enable_x64=True
     )
 
