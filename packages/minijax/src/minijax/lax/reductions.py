@@ -227,6 +227,7 @@ def vectorised(jaxpr: Jaxpr) -> Callable[..., list[Any]]:
 
     def combine_vectors(*operands: Any) -> list[Any]:
         shape = typeof(operands[0]).shape
+        # The scalar program is mapped once, over all elements as one axis.
         axis = BatchAxis(math.prod(shape))
         flat = [shapes.reshape(x, (axis.size,)) for x in operands]
         outs, dims = vmap_flat(on_scalars, flat, [0] * len(flat), axis, None)

@@ -39,6 +39,7 @@ def window_sizes(
     """The size of one update along each axis of the operand."""
     gone = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     sizes = iter([updates[axis] for axis in numbers.update_window_dims])
+    # an empty axis has no element to update
     return [min(1, x.shape[axis]) if axis in gone else next(sizes) for axis in range(x.ndim)]
 
 
@@ -136,6 +137,7 @@ def vmap_scatter(primitive: Primitive) -> Callable[..., Any]:
         **options: Any,
     ) -> tuple[list[Any], list[BatchDim]]:
         (x, indices, updates), (x_dim, indices_dim, updates_dim) = values, dims
+        # Also if all examples share the array: each example's result is another one.
         x = move_batch_dim(x, axis, x_dim, 0)
         updates = move_batch_dim(updates, axis, updates_dim, 0)
         window, inserted, start_map, batching, indices_batching = map(

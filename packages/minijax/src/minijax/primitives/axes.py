@@ -142,6 +142,7 @@ class VaryingArray(ShapedArray):
         return f"{self.plain}{{V:{names}}}" if names else str(self.plain)
 
     def update(self, **changes: Any) -> ShapedArray:
+        # without `axis`: a changed value is no longer the index of the device
         return VaryingArray(self.plain.update(**changes), self.vma)
 
     def without_axis(self, axis: int) -> ShapedArray:

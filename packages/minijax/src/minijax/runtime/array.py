@@ -140,6 +140,8 @@ class Array(stage3.Array, metaclass=_ArrayType):
         try:
             return self._host
         except AttributeError:  # not asked for yet
+            # Kept, since it gathers parts of several devices. An unplaced array shares its memory
+            # instead, and a view that is kept would prevent its donation.
             self._host = read_numbers(self)
             return self._host
 

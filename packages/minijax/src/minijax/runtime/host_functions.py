@@ -63,6 +63,7 @@ def call_text(
         f"result_layouts = [{_layouts(out_avals)}]{where}}} : {signature(operands, out_avals)}",
         *out_avals,
     )
+    # only the first device has the results, and all may need them
     return [everywhere(b, out) for out in outs] if is_on_first else outs
 
 
@@ -85,5 +86,6 @@ def functions_called(text: str) -> tuple[list[NumberedFunction], str]:
     functions = [_functions.get(number) for number in numbers]
     if None in functions:
         raise RuntimeError("a Python function that the program calls is gone; trace it again")
+    # Numbers differ from process to process, and the text is part of the key of the cache on disk.
     places = {str(number): str(place) for place, number in enumerate(numbers)}
     return [f for f in functions if f is not None], _NUMBER.sub(lambda m: places[m[0]], text)

@@ -117,6 +117,7 @@ class PjitFunction(PickledByName, programs.Called):
         inline: bool,
         places: places_of_arrays.GivenPlaces = places_of_arrays.ANYWHERE,
     ):
+        # The `__dict__` of other callables is their state, for instance the fields of a model.
         has_users_attributes = isinstance(fun, FunctionType | PjitFunction)
         functools.update_wrapper(self, fun, updated=("__dict__",) if has_users_attributes else ())
         self._fun = fun

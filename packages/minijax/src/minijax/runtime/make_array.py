@@ -69,11 +69,13 @@ def make_array_from_callback(
         )
     indices = sharding.addressable_devices_indices_map(shape)
     called = [*indices.values()][:1] if sharding.is_fully_replicated else indices.values()
+    # max: a process without devices of this sharding calls nothing
     given = [data_callback(index) for index in called] * (len(indices) // max(len(called), 1))
 
     def name(number: int) -> str:
         return f"data_callback({[*indices.values()][number]})"
 
+    # One call of jaxlib copies numpy arrays to all devices.
     if all(type(x) is np.ndarray and x.dtype.kind in "biuf" for x in given):
         avals = list(map(typeof, given))
         aval = _whole_type(caller, shape, sharding, avals, name, dtype)

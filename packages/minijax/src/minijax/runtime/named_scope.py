@@ -152,6 +152,7 @@ def _recording_scopes(method: Callable[..., list[Any]]) -> Callable[..., list[An
         before = len(trace.eqns)
         outs = method(trace, *args)
         for eqn in trace.eqns[before:]:
+            # Other equations come from an inner `process`, and have their scope.
             if type(eqn.source) is Source:
                 eqn.source = ScopedSource(eqn.source.code, eqn.source.offset)
         return outs

@@ -207,6 +207,7 @@ class _Compilation:
         """The earliest time when the next notice is due; later if other processes compute."""
         now = time.monotonic()
         passed = now - self.start
+        # The time of all threads together may pass faster than the clock.
         spent = min(passed, time.process_time() - self.start_of_process)
         return now + self.seconds - max(spent, _SHARE_OF_A_PROCESS * passed)
 

@@ -339,6 +339,7 @@ class Compilation:
         self._program: tuple[PartitionedProgram | None, ...] = ()
         self.name = traced.name
         self.jaxpr, count = traced.jaxpr, len(traced.consts)
+        # for each argument that is left, its number in the traced program
         numbers = list(range(len(self.jaxpr.invars)))
         for run in PASSES[options.keep_unused :]:
             consts = [traced.consts[number] for number in numbers if number < count]
@@ -367,6 +368,7 @@ class Compilation:
         """
         options = self.compiler_options
         require_platform(self.name, self.platform or xla.platform_of(), xla.platform_of())
+        # (): the key of `evaluate_jaxpr`, so that both run one executable
         key = (tuple(self.donated), options) if self.donated or options else ()
         return programs.once_for_jaxpr(self.jaxpr, key, lambda: self._compile(text or self.text()))
 

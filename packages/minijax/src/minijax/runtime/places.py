@@ -171,6 +171,8 @@ class GivenPlaces:
                     "make_array_from_process_local_data(sharding, x) makes an array of the parts "
                     "of all; device_put(x, sharding) one of a value that is the same in all."
                 )
+            # If both are given, they are equivalent, and with its own sharding the array need not
+            # be moved.
             found.append(lies or sharding)
         return tuple(found)
 
@@ -189,6 +191,7 @@ class GivenPlaces:
         pairs = [*zip(entries, are_refs, strict=True)]
         held = [entry for entry, is_ref in pairs if is_ref] + [None] * outer
         rest = [entry for entry, is_ref in pairs if not is_ref]
+        # A reference keeps its sharding: its array is an argument and a result.
         return GivenPlaces((held, rest), (held, self.out_shardings))
 
     def result_shardings(self, out_tree: PyTreeDef) -> Shardings:
@@ -231,6 +234,7 @@ def default_placement() -> DefaultPlacement | None:
 
 @lru_cache(maxsize=64)
 def _on_mesh(mesh: Mesh) -> DefaultPlacement | None:
+    # The default device alone needs no partitioner, unless types record the axes of the mesh.
     if mesh.device_tuple == (xla.default_device(),) and not mesh.explicit_axes:
         return None
     return DefaultPlacement(NamedSharding(mesh, PartitionSpec()), committed=True)

@@ -99,6 +99,7 @@ class JaxPrinter:
         found: dict[int, tuple[str, Jaxpr]] = {}
         pending = [("jaxpr", jaxpr)]
         for name, program in pending:
+            # A long program counts twice, so that it is written in front even if it is used once.
             uses[id(program)] += 1 + (program is not jaxpr and len(program.eqns) > LONG_PROGRAM)
             found.setdefault(id(program), (name, program))
             for eqn in program.eqns:

@@ -451,6 +451,7 @@ class DonatingProgram:
         """Delete the donated Arrays whose memory XLA took."""
         reason = Donated(self.name)
         for x in arrays:
+            # XLA did not take the memory: something still views it, or no result fits into it.
             if type(x) is not Array or not x.buffer.is_deleted():
                 continue
             if x.is_placed:

@@ -57,6 +57,7 @@ class _LeafTypes(dict[Dialect, Rules]):
         rules = self[numbers] = {
             Array: aval_rules[Array],
             bool: lambda x: weak_bool,
+            # reads the value: a large int may not fit, which is an error
             int: numbers.int_type,
             float: lambda x: weak_float,
             complex: lambda x: weak_complex,

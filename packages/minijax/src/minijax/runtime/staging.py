@@ -297,5 +297,7 @@ def _stage_alone(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Close
     names = partial(argument_names, fun, args, kwargs)
     in_avals = abstractify(f"make_jaxpr of `{name_of(fun)}`", names, leaves, type_of=type_of)
     flat_fun = FlatFunction(recording, in_tree, has_kwargs=True)
+    # `seen` has the result in its tree; the tracers in it have the types, also weak and sharded
+    # ones.
     closed = trace_to_jaxpr(flat_fun, in_avals, "make_jaxpr", fun, names)
     return as_printed(closed), seen.pop()

@@ -239,6 +239,7 @@ def adopted_traces() -> Iterator[None]:
     stack: list[Any] = list(current_trace().stack())
     own = [trace for trace in stack if _makes_tracers_of_stage(trace)]
     for trace in own:
+        # on the instance, where it hides the attribute of the class until it is deleted below
         trace.tracer = library_tracer(trace.tracer)
     try:
         yield

@@ -147,6 +147,7 @@ def _placement(sharding: Sharding, ndim: int) -> xla.Placement:
     made.sharding = sharding
     here = sharding.addressable_devices
     parts = sharding.coordinates(ndim)
+    # this process has each part at least once
     made.is_readable = {*parts.values()} == {parts[device] for device in here}
     return made
 
@@ -359,6 +360,7 @@ class NamedSharding(Sharding):
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         if isinstance(other, NamedSharding) and self.mesh == other.mesh:
+            # On one mesh the names decide, without a look at the part of each device.
             sizes = self.mesh.shape
             ours, theirs = self.axes(ndim), other.axes(ndim)
             return all(
@@ -596,6 +598,7 @@ def _in_mesh(tiles: xla.TileAssignment, mesh: Mesh, ndim: int) -> NamedSharding 
                         return found
         return None
 
+    # An axis of size 1 shards nothing: it would only give more names to the same sharding.
     useful = tuple([name for name in mesh.axis_names if sizes[name] > 1])
     return assign(0, useful, ())
 

@@ -100,6 +100,7 @@ def _linear_call_jvp(
         given = [*tangents[:count], *zeros[count:]]
         _, out_tangents = jvp_flat(function, primals, given, None)
     if any(type(t) is not Zero for t in tangents[count:]):
+        # The map is its own derivative along its linear arguments, and so keeps its transpose.
         given = [*primals[:count], *map(instantiate, tangents[count:])]
         more = bind(custom_linear_p, *given, forward=forward, **params)
         out_tangents = [
@@ -194,6 +195,7 @@ def pull_back_batch(
         if zero is not None:
             in_cts.append(Zero(axis.batch(zero.aval, dim)))
         elif dim is None:
+            # All examples share the argument, so its cotangent is the sum of theirs.
             in_cts.append(stage2.reduce_sum(next(found), 0))
         else:
             in_cts.append(move_batch_dim(next(found), axis, 0, dim))

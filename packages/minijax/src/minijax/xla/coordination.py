@@ -81,6 +81,7 @@ class Coordination:
         is_local = address.startswith(("127.", "localhost:", "[::1]:"))
         hosts = {"hostname": "127.0.0.1"} if is_local else {}
         collectives = jaxlib.make_gloo_tcp_collectives(distributed_client=self._client, **hosts)
+        # jaxlib counts these timeouts in minutes
         minutes = ceil(timeouts.initialization / 60)
         set_client_option("distributed_client", self._client)
         set_client_option("node_id", index)

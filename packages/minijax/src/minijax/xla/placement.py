@@ -219,6 +219,8 @@ class PartitionedExecutable(executables.Executable):
         make = get_backend().jaxlib.array_result_handler
         for aval, where in zip(out_avals, placements, strict=True):
             try:
+                # True: jaxlib before 0.11 calls into jax to check the result, unless told to skip
+                # that
                 self.handlers.append(make(aval, where, committed, True))
             except TypeError:  # as in stage 3
                 self.handlers.append(make(aval, where, committed))

@@ -307,7 +307,7 @@ def _smaller_loop(
     """The loop without values that neither the condition nor a used result depends on."""
     cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
     cond_consts, body_consts = params["cond_consts"], params["body_consts"]
-    # Parts of the carry that the condition reads are used, whoever uses the results.
+    # What the condition reads is used, even if no result depends on it.
     cond_program, cond_used = stage3.dce_jaxpr(cond_jaxpr)
     used = loops.until_stable(
         tuple([a or b for a, b in zip(used_outs, cond_used[cond_consts:], strict=True)]),
