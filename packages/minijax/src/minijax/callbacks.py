@@ -471,7 +471,7 @@ def io_callback(
 ) -> Any:
     """Call a Python function with Arrays, even from a compiled program, for its side effects.
 
-    It is called as often as the program says, and in program order, whether or not its result is
+    Calls are neither dropped nor repeated, and keep program order, whether or not their results are
     used.
 
     Arguments:

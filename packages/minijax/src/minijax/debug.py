@@ -49,7 +49,7 @@ def callback(
 ) -> Any:
     """Call a Python function with Arrays, even from a compiled program, to inspect them.
 
-    It is called as often as the program says, and in program order. Derivatives ignore it, and it
+    Calls are neither dropped nor repeated, and keep program order. Derivatives ignore it, and it
     gets primals. Under `vmap`, it is called once per example.
 
     Arguments:
@@ -95,8 +95,8 @@ def print(
 ) -> Any:
     """Print values, in a compiled program each time it runs.
 
-    It prints as often as the program says, and in program order; under derivatives, it prints the
-    primals; under `vmap`, a line for each example.
+    Prints are neither dropped nor repeated, and keep program order; under derivatives, it prints
+    the primals; under `vmap`, a line for each example.
 
     Arguments:
         fmt: a format string, as for `str.format`, not an f-string, which would show tracers.

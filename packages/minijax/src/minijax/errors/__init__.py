@@ -38,13 +38,6 @@ from minijax_stage4.errors import (
     NonScalarGradientError,
 )
 
-# The library's error classes, under the names of `jax.errors` where JAX has them.
-#
-# A message says what was wrong and how to fix it. Where the error leaves this library, its
-# message gets the line of the user's program and the name of its page in `errors/pages/`, which
-# `explain_error` prints.
-
-
 # The statuses that XLA's messages begin with, in the order of their numbers.
 _STATUSES = (
     "OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND",

@@ -223,7 +223,7 @@ def _source(fun: Callable[..., Any]) -> Section:
     try:
         text = textwrap.dedent(inspect.getsource(inspect.unwrap(fun))).rstrip()
     except (OSError, TypeError):
-        return Section("source", "Python does not know the source of this function.")
+        return Section("source", "The source of this function is not available.")
     return Section("source", "The function as it is written.", text)
 
 

@@ -408,8 +408,8 @@ def _require_allowed(name: str, jaxpr: Jaxpr, checks: Sequence[DisabledSafetyChe
         target = eqn.params.get("target_name")
         if eqn.primitive in foreign_calls and target not in allowed:
             raise ValueError(
-                f"export: `{name}` calls the foreign function {target!r}, which need not be there, "
-                "or mean the same, where the program runs. If it does, say so by "
+                f"export: `{name}` calls the foreign function {target!r}, which may be missing, "
+                "or mean something else, where the program runs. If not, pass "
                 f"disabled_checks=[DisabledSafetyCheck.custom_call({target!r})]"
             )
         for inner in inner_jaxprs(eqn):

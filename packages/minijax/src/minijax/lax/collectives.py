@@ -202,7 +202,7 @@ def lower_ppermute(
 #
 # Each takes, besides its operand, the index of the example along the axis. The trace in which the
 # index is batched is the one whose axis is meant; to every other trace it is a constant. The
-# index of a device is batched in none: its type says which axis of the mesh is meant.
+# index of a device is batched in none: its type has the axis of the mesh.
 
 
 # What a collective makes of a batch whose first axis holds the examples: a value, and the axis
@@ -321,7 +321,7 @@ pmin_p = _reduction("pmin", reduce_min, "minimum")
 
 
 def _psum_transpose(ct: Any, *indices: Any, **params: Any) -> Any:
-    """Give each device all of the cotangent where types say what varies: the sum does not.
+    """Give each device all of the cotangent where types record variation: the sum does not vary.
 
     Elsewhere each example has a cotangent of its own, and their sum goes to all.
     """
@@ -667,13 +667,13 @@ def all_gather(
         axis: the position of the batch axis in the result.
         tiled: whether to concatenate the values along an existing axis instead of stacking them
             along a new one.
-        to: what the type of the result says within `shard_map`: "varying", or "invarying", that it
+        to: the result's type within `shard_map`: "varying", or "invarying", that it
             is the same on all devices along the axis, so that its cotangent is, too.
 
     Raises:
         NameError: there is no axis of that name.
         NotImplementedError: `axis_index_groups` is given under vmap, or with another `to`; or `to`
-            is "reduced" where types say what varies.
+            is "reduced" where types record variation.
         ValueError: `to` is something else.
 
     >>> minijax.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(jnp.array([1, 2]))
@@ -700,7 +700,7 @@ def all_gather(
 
 
 def _gathering(to: str, index: Any, groups: dict[str, Any]) -> Primitive:
-    """The primitive that gathers along an axis, where types say what varies or do not."""
+    """The primitive that gathers along an axis, whether or not types record variation."""
     if to == "varying":
         return all_gather_p
     if groups:
@@ -712,7 +712,7 @@ def _gathering(to: str, index: Any, groups: dict[str, Any]) -> Primitive:
         return all_gather_p
     if to == "reduced":
         raise NotImplementedError(
-            "all_gather: to='reduced' is not available, as no type says that an array is reduced. "
+            "all_gather: to='reduced' is not available, as types do not record reduced arrays. "
             "to='invarying' has the same values"
         )
     return all_gather_invariant_p

@@ -389,7 +389,7 @@ def _convolution_sharding(
     """Batch and spatial axes are sharded as in the input, the feature axis as in the kernel.
 
     Raises:
-        ShardingTypeError: what is summed over is sharded, or what belongs to one group.
+        ShardingTypeError: an axis that is summed over, or split into groups, is sharded.
     """
     lhs, rhs = in_avals
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]

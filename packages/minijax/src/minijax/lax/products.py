@@ -114,8 +114,8 @@ def dot_general(
         rhs: the right operand.
         dimension_numbers: a pair of pairs, `((lhs_contracting, rhs_contracting), (lhs_batch,
             rhs_batch))`.
-        precision: a `lax.Precision` or its name, a pair of these, or a `lax.DotAlgorithm`; None: as
-            `default_matmul_precision` says.
+        precision: a `lax.Precision` or its name, a pair of these, or a `lax.DotAlgorithm`; None:
+            the setting `default_matmul_precision`.
         preferred_element_type: the dtype of the sums and of the result; None: the dtype of the
             operands.
         out_sharding: the sharding of the result over mesh axes of type `Explicit`.

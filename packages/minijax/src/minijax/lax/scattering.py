@@ -593,7 +593,7 @@ scatter_apply_p = Primitive("scatter_apply")
 def _refuse_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
     raise NotImplementedError(
         "scatter_apply: there is no derivative, for a function that is applied as often as an "
-        "index occurs. Where each occurs once, say so, by unique_indices=True of `x.at[...].apply`"
+        "index occurs. If each occurs once, pass unique_indices=True to `x.at[...].apply`"
     )
 
 

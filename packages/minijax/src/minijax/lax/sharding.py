@@ -133,8 +133,8 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         typeof_named(name, leaf)
         if sharding is None:
             raise ValueError(
-                "with_sharding_constraint: found None among the shardings, which says nothing; "
-                "leave such arrays out of x"
+                "with_sharding_constraint: found None among the shardings, which is not a "
+                "constraint; leave such arrays out of x"
             )
         _require_not_manual(name, sharding)
         _require_typed_sharding(name, leaf, sharding)
@@ -165,7 +165,7 @@ def _require_typed_sharding(name: str, x: Any, sharding: Sharding) -> None:
     if sharded.spec_of(wanted) != sharded.spec_of(aval):
         raise ShardingTypeError(
             f"{name} has type {aval}, and {sharding.spec} would make it {wanted}. Along axes of "  # type: ignore[attr-defined]
-            "type Explicit a constraint only says again what the type says; sharding.reshard "
+            "type Explicit a constraint can only repeat the sharding in the type; sharding.reshard "
             "changes it"
         )
 
@@ -221,7 +221,7 @@ def device_put(
 
 
 def placed_result(caller: str, x: Any, device: Any, out_sharding: Any = None) -> Any:
-    """`x`, a pytree of arrays that a function made, where its arguments say."""
+    """`x`, the arrays that a function made, moved to its `device` or `out_sharding`."""
     sharding = chosen_sharding(caller, device, out_sharding)
     if sharding is not None:
         return stage2.tree_map(lambda leaf: _placed(caller, leaf, sharding), x)

@@ -168,7 +168,7 @@ def _flat_attribute(self: Any) -> NoReturn:
 def _item(self: Any, *index: int) -> Any:
     """The number of a tracer at an index, or its only one, if that is known."""
     if not index and self.size != 1:
-        raise ValueError(f"item: {self.aval} has not one element; say which")
+        raise ValueError(f"item: {self.aval} does not have exactly one element; give an index")
     flat = index[0] if len(index) == 1 else None
     number = self[index] if flat is None and index else jnp.ravel(self)[flat or 0]
     return {"b": bool, "i": int, "u": int, "c": complex}.get(number.dtype.kind, float)(number)

@@ -31,8 +31,8 @@ from minijax_stage2.shaped_array import dialect, inexact_dtype, typeof_named
 
 # Making arrays.
 #
-# `device`, a device or a sharding, says where the result lies, as `device_put` does; by default
-# on the default device. `out_sharding` says it by axes of type `Explicit`.
+# `device`, a device or a sharding, is where the result is put, as by `device_put`; if not given, on
+# the default device. `out_sharding` is a sharding over axes of type `Explicit`.
 
 
 Shape = int | Sequence[int]

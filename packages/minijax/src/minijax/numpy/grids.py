@@ -422,8 +422,8 @@ def fill_diagonal(
     """
     if inplace or wrap:
         raise NotImplementedError(
-            "fill_diagonal: an Array is never written to: say inplace=False, and use what is "
-            f"returned; wrap must be False; found inplace={inplace}, wrap={wrap}"
+            "fill_diagonal: an Array is never written to: pass inplace=False, and use the "
+            f"result; wrap must be False; found inplace={inplace}, wrap={wrap}"
         )
     sizes = shape(a)
     if len(sizes) < 2 or (len(sizes) > 2 and len(set(sizes)) > 1):

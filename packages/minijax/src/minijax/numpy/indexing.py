@@ -234,7 +234,7 @@ def parse_index(x: Any, index: Any) -> tuple[Any, list[Entry], list[Any]]:
 
     Raises:
         TypeError: the index holds something that is not an index.
-        StartIsUnknown: a slice of it starts where an array says.
+        StartIsUnknown: the start of a slice is an array.
         IndexError: it does not fit the array, or is traced where it must be static.
     """
     shape = typeof(x).shape

@@ -334,7 +334,7 @@ def delete(
     if not assume_unique_indices and shapes.ndim(obj):
         raise ConcretizationTypeError(
             "delete: how many indices there are decides a shape, so they must be known when the "
-            "function is traced; if none occurs twice, say assume_unique_indices=True"
+            "function is traced; if none occurs twice, pass assume_unique_indices=True"
         )
     indices = shapes.ravel(obj)
     others = lax.full((size,), True).at[indices].set(False)

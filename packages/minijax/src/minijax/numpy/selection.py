@@ -60,7 +60,7 @@ def where(
     if x is None or y is None:
         raise ValueError("where: give both x and y, or neither of them")
     if size is not None or fill_value is not None:
-        raise ValueError("where: size and fill_value say how many indices, not given with x and y")
+        raise ValueError("where: size and fill_value are for indices, and not given with x and y")
     return elementwise.where(condition, x, y)
 
 

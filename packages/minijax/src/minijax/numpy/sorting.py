@@ -92,7 +92,7 @@ def _prepare(
 ) -> tuple[Array, int | None]:
     """The array, with an axis if it is a scalar, and the axis to sort along."""
     if kind is not None:
-        raise TypeError(f"{name}: kind must be None, found {kind!r}; stable says how to sort")
+        raise TypeError(f"{name}: kind must be None, found {kind!r}; stable chooses the algorithm")
     if order is not None:
         raise TypeError(f"{name}: order must be None, found {order!r}; arrays have no fields")
     if axis is None:

@@ -489,7 +489,7 @@ def _weights_per_element(
     """Weights in the shape of the elements.
 
     Raises:
-        ValueError, NotImplementedError: as `quantile` says.
+        ValueError, NotImplementedError: as in `quantile`.
     """
     aval = typeof(weights)
     if aval.dtype.kind == "c":

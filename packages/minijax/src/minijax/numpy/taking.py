@@ -34,7 +34,7 @@ def require_out_of_place(name: str, inplace: bool) -> None:
     """Raise an error unless numpy's argument `inplace` is False."""
     if inplace:
         raise ValueError(
-            f"{name}: an Array is never written to: say inplace=False, and use what is returned"
+            f"{name}: an Array is never written to: pass inplace=False, and use what is returned"
         )
 
 

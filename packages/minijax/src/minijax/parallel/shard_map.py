@@ -616,7 +616,7 @@ def shard_map(
         axis_names: the mesh axes along which the function sees one device; XLA's partitioner shards
             its arrays over the others. All axes if not given.
         check_vma: whether types record variation. Otherwise nothing checks that a result is the
-            same on all devices where its spec says so.
+            same on all devices where its spec requires it.
 
     Returns:
         A function of whole arrays that returns whole arrays. It can be differentiated, mapped, and
@@ -875,7 +875,7 @@ def _unexpected_variation(manual: Manual, aval: ShapedArray, spec: PartitionSpec
     return (
         f"it varies along {', '.join(more)}, which out_specs does not name: {spec}. Name the axis "
         "there to join the parts along it; or make the result the same on all devices, by psum, "
-        "pmax or the like; or, if it is the same, say check_vma=False."
+        "pmax or the like; or, if it is the same, pass check_vma=False."
     )
 
 

@@ -202,7 +202,7 @@ class KeyUse:
 
 _REMEDY = (
     "What is drawn from one key is not independent. Make a new key for each use, by "
-    "`key, new = random.split(key)`; or say that it is meant, by random.clone(key)."
+    "`key, new = random.split(key)`; or, to use it again on purpose, random.clone(key)."
 )
 
 
@@ -281,10 +281,9 @@ def take(key: Any, use: KeyUse) -> None:
 
 # Random keys: making, splitting and converting them.
 #
-# A key is an element of a dtype such as `key<fry>`, which says how bits are made from it; or, in
-# the old style, an array of words of uint32, from which bits are made as
-# `config.default_prng_impl` says. Every function takes both kinds, and returns keys of the same
-# kind.
+# A key is an element of a dtype such as `key<fry>`, which determines how bits are made from it; or,
+# in the old style, an array of words of uint32, from which `config.default_prng_impl` makes bits.
+# Every function takes both kinds, and returns keys of the same kind.
 
 
 UINT32 = np.dtype(np.uint32)

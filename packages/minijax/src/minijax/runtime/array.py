@@ -361,7 +361,9 @@ class Array(stage3.Array, metaclass=_ArrayType):
         copy: bool | None = None,
     ) -> Any:
         if number_types.is_key_type(self.aval.dtype):
-            raise BufferError("DLPack knows no random keys; random.key_data(x) gives their words")
+            raise BufferError(
+                "DLPack does not support random keys; random.key_data(x) gives their words"
+            )
         if dl_device not in (None, self.__dlpack_device__()):
             raise BufferError(f"an array on {self.device} cannot go to DLPack device {dl_device}")
         buffer = buffer_here(self, self.aval)
@@ -379,7 +381,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
             return self.numpy().data
         except ValueError:
             raise BufferError(
-                f"the buffer protocol knows no dtype {self.dtype}; use numpy.asarray(x)"
+                f"the buffer protocol does not support dtype {self.dtype}; use numpy.asarray(x)"
             ) from None
 
     # The operators and methods that minijax.numpy gives arrays, for type checkers.

@@ -202,7 +202,7 @@ class PartitionedProgram:
         """The shardings of results, including those in types.
 
         The compiler chooses if a mesh has axes of type `Auto`, or if the arguments have only
-        `in_shardings`, and neither their types nor a mesh say more.
+        `in_shardings`, and neither their types nor a mesh have shardings.
         """
         avals = [*self.out_avals, *self.in_avals]
         typed = dict.fromkeys(

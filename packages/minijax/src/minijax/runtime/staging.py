@@ -65,7 +65,7 @@ class ShapeDtypeStruct:
         if manual_axis_type is not None or is_ref:
             raise NotImplementedError(
                 "ShapeDtypeStruct: manual_axis_type must be None and is_ref False here: primitives "
-                "say what varies in shard_map, and references are made by new_ref"
+                "determine what varies in shard_map, and new_ref makes references"
             )
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be given, found None")

@@ -347,7 +347,7 @@ _optimization_level = configuration.config.declare(
     "optimization_level",
     _LEVELS,
     "UNKNOWN",
-    "The effort that XLA makes for fast programs, unless compiler_options of jit says it.",
+    "The effort that XLA makes for fast programs, unless compiler_options of jit sets it.",
 )
 _memory_fitting_level = configuration.config.declare(
     "memory_fitting_level",
@@ -558,7 +558,7 @@ _default_impl = configuration.config.declare(
     "default_prng_impl",
     ("threefry2x32", "rbg", "unsafe_rbg"),
     "threefry2x32",
-    "How the bits of keys are made that do not say it themselves.",
+    "The default implementation of random keys, which makes bits from them.",
     NumbersOption,
 )
 partitionable = configuration.config.declare(

@@ -442,7 +442,7 @@ def by_position(fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[
     passed = [name for name in bound.arguments if signature.parameters[name].kind in by_name]
     if passed:
         raise TypeError(
-            f"`{name_of(fun)}` has a rule of its own, which knows arguments by their "
+            f"`{name_of(fun)}` has a rule of its own, which takes arguments by "
             f"position: keyword-only arguments cannot be passed, found {', '.join(passed)}"
         )
     bound.apply_defaults()

@@ -75,8 +75,8 @@ def _known(forward: Jaxpr | None) -> Jaxpr:
     if forward is None:
         raise TypeError(
             "a function with a custom derivative in reverse mode is differentiated in forward "
-            "mode (jvp, jacfwd, hessian), but custom_vjp says nothing of that. Use grad, vjp or "
-            "jacrev; or define the other mode as well, by defjvp; or give the function a "
+            "mode (jvp, jacfwd, hessian), but custom_vjp defines reverse mode only. Use grad, vjp "
+            "or jacrev; or define the other mode as well, by defjvp; or give the function a "
             "custom_jvp, from which reverse mode follows."
         )
     return forward

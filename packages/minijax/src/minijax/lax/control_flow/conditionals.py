@@ -558,7 +558,7 @@ def platform_dependent(
                 f"platform_dependent: {name} must be a function, found {shown(function)}"
             )
     if "gpu" in per_platform:
-        raise ValueError("platform_dependent: say 'cuda' or 'rocm' in place of 'gpu'")
+        raise ValueError("platform_dependent: use 'cuda' or 'rocm' in place of 'gpu'")
     index = stage2.bind1(
         platform_index_p, platforms=tuple(per_platform), others=default is not None
     )

@@ -785,7 +785,7 @@ def _length(f: Any, xs: Any, length: Any) -> int:
         except ConcretizationTypeError as error:
             raise type(error)(
                 "scan: length must be known, for it decides the shape of the results; fori_loop "
-                f"and while_loop run as often as a traced number says. Here {error}"
+                f"and while_loop accept a traced trip count. Here {error}"
             ) from None
         except TypeError:
             raise TypeError(f"scan: length must be an int, found {shown(length)}") from None

@@ -618,7 +618,7 @@ def _svd_jvp(
     if compute_uv and full_matrices and m != n:
         raise NotImplementedError(
             f"svd: has no derivative with full_matrices=True for matrices that are not square, "
-            f"found {typeof(x)}; say full_matrices=False"
+            f"found {typeof(x)}; pass full_matrices=False"
         )
     s, u, vh = bind(svd_p, x, full_matrices=False, compute_uv=True, **params)
     t = instantiate(tangents[0])
