@@ -199,6 +199,7 @@ def pads_of(
         )
     pads = []
     for size, window, stride in zip(sizes, windows, strides, strict=True):
+        # as much as ceil(size / stride) windows need
         total = max((-(-size // stride) - 1) * stride + window - size, 0)
         less, more = total // 2, total - total // 2
         pads.append((less, more) if name == "SAME" else (more, less))
@@ -321,6 +322,7 @@ def _require_preferred(caller: str, dtype: np.dtype[Any], params: dict[str, Any]
 
 
 def _kind(dtype: np.dtype[Any]) -> str:
+    # the kind of bfloat16 and of floats of 8 bits is V in numpy
     return "f" if "float" in dtype.name else dtype.kind
 
 
@@ -820,6 +822,7 @@ def conv_transpose(
     return conv_general_dilated(
         lhs,
         rhs,
+        # strides between results become holes between elements of the input
         (1,) * len(strides),
         pads,
         strides,

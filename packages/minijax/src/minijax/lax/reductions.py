@@ -348,6 +348,7 @@ def reduce(
         raise ValueError(f"reduce: dimensions must not be negative, found {tuple(dimensions)}")
     jaxpr = stage_computation("reduce", computation, avals, tree)
     operation_name = str(operation_of(jaxpr))
+    # A single operation has a primitive, and derivatives without halving.
     known = _KNOWN.get(operation_name)
     inits = [
         finite_init(operation_name, init, aval) for init, aval in zip(inits, avals, strict=True)

@@ -159,6 +159,8 @@ def reduce_window(
     window = _window(
         avals[0].shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
     )
+    # Sums and extremes with a neutral padding are primitives, whose derivatives do not take one
+    # slice for each element of a window.
     known = _KNOWN.get(operation_name)
     if known and reductions.is_number(inits[0], known[1](avals[0].dtype)):
         return stage2.tree_unflatten(tree, [known[0](xs[0], **window)])
@@ -333,6 +335,7 @@ def declare_window(
     primitive = Primitive(name)
 
     def window_type(x: ShapedArray, **window: Any) -> list[ShapedArray]:
+        # the kind of bfloat16 and of floats of 8 bits is V in numpy
         kind = "f" if is_inexact(x.dtype) and x.dtype.kind != "c" else x.dtype.kind
         if kind not in kinds:
             raise TypeError(f"{name}: found {x}, whose elements cannot be combined so")

@@ -160,6 +160,7 @@ def _parse(subscripts: Any, operands: tuple[Any, ...]) -> tuple[list[Any], Summa
     )
     ellipsis = "".join(chr(_FIRST_OF_ELLIPSIS + i) for i in range(widest))
     written = [
+        # as in broadcasting, axes are aligned at the end
         term.replace("...", ellipsis[widest - width :])
         for term, width in zip(inputs, widths, strict=True)
     ]

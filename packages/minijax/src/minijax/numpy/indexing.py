@@ -658,6 +658,7 @@ def getitem(x: Any, index: Any) -> Array:
 
 @operation
 def _take_element(x: Any, index: Any) -> Any:
+    # `bounded` has counted a negative index from the end already.
     return lax.dynamic_index_in_dim(x, index, 0, keepdims=False, allow_negative_indices=False)
 
 
@@ -722,6 +723,7 @@ def cut_out(x: Any, *operands: Any, pattern: Pattern) -> Any:
         limits = [start + size for start, size in zip(starts, sizes, strict=True)]
         out = lax.slice(x, starts, limits, strides)
     else:
+        # StableHLO's dynamic_slice has no strides, so they are taken from the window.
         out = take_window(x, starts, sizes)
         if max(strides, default=1) > 1:
             out = lax.slice(out, [0] * len(strides), typeof(out).shape, strides)

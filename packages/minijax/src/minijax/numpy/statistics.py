@@ -211,6 +211,7 @@ def corrcoef(
     require_promotable(*([x] if y is None else [x, y]))
     c = cov(x, y, rowvar, dtype=dtype)
     if not typeof(c).ndim:
+        # 1, or NaN if there is no variance
         return c / c
     size = typeof(c).shape[0]
     if not size:
@@ -838,6 +839,8 @@ def _histogramdd(columns: Any, edges: Any, weights: Any, density: bool) -> Any:
     sizes = [typeof(ends).shape[0] + 1 for ends in edges]
     place = lax.full(typeof(columns[0]).shape, 0, np.int32)
     for column, ends, size in zip(columns, edges, sizes, strict=True):
+        # The number of a cell in a row-major array, with cells outside the edges at both ends of
+        # each axis, which are cut off below.
         place = place * size + _interval(column, ends)
     if weights is None:
         weights = lax.full(typeof(place).shape, 1, default_int())

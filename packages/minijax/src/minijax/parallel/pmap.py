@@ -115,6 +115,7 @@ def pmap(
             """The results of one device, with an axis of size 1 where they are mapped."""
             nonlocal out_tree
             pairs = zip(parts, dims, strict=True)
+            # A device has one example: its part has size 1 along the mapped axis.
             examples = [x if dim is None else squeeze(x, (dim,)) for x, dim in pairs]
             args, kwargs = tree_unflatten(in_tree, examples)
             result = function(*args, **kwargs)

@@ -492,6 +492,7 @@ def _shard_map_transposed(
 
     known_avals, _ = partition(linear, jaxpr.in_avals)
     ct_avals = [
+        # each device gets its part of the cotangent along the axes of the spec
         mesh_axes.vary(aval, names_in(spec)) if manual.checked else aval
         for aval, spec in _keep(nonzero, list(zip(types, out_specs, strict=True)))
     ]
@@ -701,6 +702,7 @@ def shard_map(
             return [*ref_specs, *found]
 
         def mapped_parts(*leaves: Any) -> Sequence[Any]:
+            # Each device has references of its own, to its parts of the arrays.
             here = [Ref(x) if is_ref else x for x, is_ref in zip(leaves, are_refs, strict=True)]
             outs = flat(*merge(is_array, others, here))
             return [*values_of(partition(are_refs, here)[1]), *outs]

@@ -477,6 +477,7 @@ def reduction(
     def reduction_function(operand: ArrayLike, axes: Sequence[int]) -> Array:
         return bind1(primitive, operand, axes=ints(f"{name}: axes", tuple(axes)))
 
+    # `operation` applies out_sharding; the parameter is here for the signature.
     def with_out_sharding(
         operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None
     ) -> Array:

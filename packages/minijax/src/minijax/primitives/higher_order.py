@@ -408,6 +408,7 @@ def attributed_call(name: str, finish: Finish | None = None) -> Primitive:
         linear_attributes: Attributes,
     ) -> list[Value]:
         outs = call_text(b, jaxpr, name, args)
+        # a stage's module writes no attributes
         if isinstance(b.module, Module):
             b.module.attribute(b, outs, attributes)
         return outs if finish is None else finish(b, outs)

@@ -86,6 +86,7 @@ def _stage(caller: str, computation: Callable[..., Any], scalars: Avals, tree: A
             f"{caller}: the computation uses an array from outside, which a computation on "
             "elements cannot; only numbers can be closed over"
         )
+    # Numbers become literals: the region's only arguments are the elements.
     numbers: dict[Any, Any] = {
         var: Literal(np.asarray(x)[()], var.aval)
         for var, x in zip(jaxpr.constvars, closed.consts, strict=True)

@@ -162,6 +162,7 @@ class PjitFunction(PickledByName, programs.Called):
             if execute is not None:
                 return execute(buffers)
             program, leaves = self._find(settings, args, kwargs)
+            # Programs that donate, or run on other devices, take the leaves themselves.
             if key is not None and program.execute is not None:
                 self._programs[key] = program.execute
             return program.run(leaves)

@@ -68,12 +68,15 @@ class TextTemplate:
         places = [int(number) - FIRST for number in found[1::2]]
         self.new_names = new_names
         self.parts = found[::2]
+        # Indices into operands, location, new names and constant parts, one after the other. In the
+        # text, constant parts and placeholders alternate.
         chosen = [operands + 1 + new_names + number // 2 for number in range(len(found))]
         chosen[1::2] = places
         self.chosen = itemgetter(*chosen)
         named = [_PLACEHOLDER.split(x.name) for x in outs]
         self.outs = [(int(number) - FIRST, suffix) for _, number, suffix in named]
         self.simple: tuple[str, str, str, str] | None = None
+        # the name of the result, the operands, the location
         in_order = [operands + 1, *range(operands + 1)]
         if (places, self.outs, new_names) == (in_order, [(operands + 1, "")], 1):
             begin, operation, *between, _ = self.parts

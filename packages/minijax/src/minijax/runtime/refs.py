@@ -96,6 +96,7 @@ class Ref:
         self._require_here()
         if isinstance(value, Tracer):
             owner, home = value.interpreter, self._home
+            # The reference would hold the tracer of a trace that ends before its own code does.
             if owner not in home.stack():
                 raise ValueError(
                     f"{self.described()}: the value that is written belongs to the {owner}, and "

@@ -234,6 +234,7 @@ class JaxprTrace(TakesTemplates, PlainJaxprTrace):
         ]
         if are_computed:
             return [tracer(self, atoms[place], source) for place in outs]
+        # A result may also be an argument, a constant or a literal.
         before = len(atoms) - len(avals)
         return [
             tracer(self, atoms[place], source)

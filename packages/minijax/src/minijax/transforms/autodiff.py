@@ -1054,6 +1054,7 @@ def linear_transpose(
         type_of=type_of,
     )
     flat_fun = stage2.arguments.FlatFunction(fun, in_tree)
+    # All arguments are unknown, so all that depends on them is staged; the rest are residuals.
     unknown = list(map(stage4.PartialVal.unknown, in_avals))
     jaxpr, outs, residuals = stage4.partial_eval(flat_fun, unknown, fun)
     kinds = {is_inexact(aval.dtype) for aval in (*in_avals, *(out.aval for out in outs))}

@@ -832,6 +832,7 @@ class custom_vjp(CustomFunction[P, R]):
                 )
             outs, out_tree = flatten_result(fwd_fun, pair[0])
             call.check_out_tree(role, out_tree)
+            # References are not arrays, so they reach `bwd` beside the residuals.
             refs, residuals, places = split_refs(role, pair[1])
             return outs, residuals, (out_tree, places, refs)
 
@@ -907,6 +908,7 @@ def _check_cotangents(call: Call, bwd: Any, result: Any) -> list[Any]:
     in_cts = []
     for path, i in stage2.tree.tree_flatten_with_path(numbered)[0]:
         ct, aval = found[i], tangent_type(call.in_avals[i])
+        # float0: the cotangent of an integer is zero, whatever the rule returned for it
         if ct is None or isinstance(ct, SymbolicZero) or aval.dtype == float0:
             in_cts.append(Zero(aval))
             continue
@@ -1034,6 +1036,8 @@ def custom_gradient(
 
     def fwd(*args: Any) -> tuple[Any, Any]:
         out, pull_back = value_and_pull_back(*args)
+        # The function closes over values of the forward pass. Staged, it has them as its leaves,
+        # and they become residuals.
         return out, _stage_closure(
             "custom_gradient", pull_back, (stage2.tree.tree_map(typeof, out),)
         )

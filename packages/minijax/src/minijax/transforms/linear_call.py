@@ -277,6 +277,7 @@ def linear_call(
         return outs
 
     def pull_back_flat(known: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        # With the roles swapped, so that the transpose of the transpose is `fun`.
         found = linear_call(
             fun_transpose,
             fun,

@@ -111,6 +111,7 @@ def vmap(
     if spmd_axis_name is None:
         mesh_axes = ()
     plain = axis_name is None and not mesh_axes and not sum_match
+    # Made once, not in each call; classes that are registered later are noticed below.
     mapped = None if vmappables else mapping(fun, in_axes, out_axes, axis_size)
 
     @evaluated_by_library
@@ -120,6 +121,7 @@ def vmap(
             isinstance(leaf, references.Ref) for leaf in tree_leaves((args, kwargs))
         ):
             axes = broadcast_prefix(in_axes, args, lambda x: x is None)
+            # `in_axes` covers positional arguments; others are mapped over their first axis.
             axes += [0] * len(tree_leaves(kwargs))
             mapping_of_values = functools.partial(
                 vmap,

@@ -576,6 +576,7 @@ def compile_for_gpus(
     xla_client = clients.import_module("jaxlib.xla_client")
     plugin = clients.load_plugin(clients.CUDA)
     register_routines(text, clients.CUDA)
+    # As many as fit into a machine, with the same number in each.
     in_a_machine = max(n for n in range(1, _IN_A_MACHINE + 1) if count % n == 0)
     topology = xla_client.make_c_api_device_topology(
         plugin.api,

@@ -214,6 +214,7 @@ def cond(
     >>> safe_root(4.0).item(), safe_root(-4.0).item(), minijax.grad(safe_root)(-4.0).item()
     (2.0, -0.0, 0.0)
     """
+    # JAX's older form: cond(pred, true_operand, true_fun, false_operand, false_fun).
     if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
         on_true, apply_true, (on_false, apply_false) = true_fun, false_fun, operands
         if not callable(on_true):

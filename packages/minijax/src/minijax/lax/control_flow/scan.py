@@ -711,6 +711,7 @@ def _scan_alone(
     carry, carry_tree = stage2.tree.tree_flatten(init)
     elements, xs_tree = stage2.tree.tree_flatten(xs)
     length = _length(f, xs, length)
+    # Without iterations, only staging tells the types of the results.
     if length and jit_is_disabled():
         init, xs = tree_to_arrays((init, xs))
         return scan_in_python(f, init, xs, length, bool(reverse))
@@ -721,6 +722,7 @@ def _scan_alone(
     def operand_names() -> list[str]:
         return argument_names(f, (init, xs), {})
 
+    # for its error, which names an argument that is not an array
     abstractify(f"scan of `{name_of(f)}`", operand_names, [*carry, *elements])
     closed, carry = loops.stage_with_carry(
         "scan",

@@ -319,6 +319,7 @@ def custom_linear_solve(
     vecmat_part = transpose_part = None
     if transpose_solve is not None:
         vecmat = matvec
+        # a symmetric map is its own transpose
         vecmat_part = matvec_part
         if not symmetric:
             vecmat_part = _transposed_part(matvec_part)

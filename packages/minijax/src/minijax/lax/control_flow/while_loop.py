@@ -172,6 +172,7 @@ def _while_vmap(
 
     def becomes_batched(batched: loops.Flags) -> list[bool]:
         (_, _, (cond_dim,)), (_, _, out_dims) = programs_for(batched)
+        # Examples that end after different numbers of iterations have different carries.
         return [cond_dim is not None or dim is not None for dim in out_dims]
 
     batched = loops.until_stable(tuple(dim is not None for dim in init_dims), becomes_batched)
@@ -520,6 +521,7 @@ def _repeat_alone(
         return argument_names(body_fun, (init_val,), {})
 
     init, tree = tree_flatten(init_val)
+    # for its error, which names an argument that is not an array
     abstractify(f"while_loop of `{name_of(body_fun)}`", operand_names, init)
     in_tree = treedef_tuple([tree])
     body = FlatFunction(body_fun, in_tree)
