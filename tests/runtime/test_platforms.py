@@ -162,7 +162,7 @@ def test_a_program_for_another_platform_is_not_compiled_for_this_one():
 def test_a_lowered_module_is_for_one_platform():
     """JAX writes a module of one argument more, and fails to compile it."""
     traced = minijax.jit(factor).trace(np.eye(2))
-    with pytest.raises(ValueError, match=r"a module is for one platform.* Lower for each by"):
+    with pytest.raises(ValueError, match=r"is for one platform.* Lower for each separately"):
         traced.lower(lowering_platforms=("cuda", "cpu"))
     with pytest.raises(ValueError, match="lowering_platforms must be among 'cpu'"):
         traced.lower(lowering_platforms=("cpu", "abacus"))

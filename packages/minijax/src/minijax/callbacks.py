@@ -313,7 +313,7 @@ def types_of_results(caller: str, shape_dtypes: Any) -> tuple[Avals, PyTreeDef]:
     for leaf in leaves:
         if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
             raise TypeError(
-                f"{caller}: result_shape_dtypes holds what has a shape and a dtype, found "
+                f"{caller}: leaves of result_shape_dtypes must have a shape and a dtype, found "
                 f"{shown(leaf)} of type {type(leaf).__name__}"
             )
         dtype = dialect().dtype_of(caller, leaf.dtype)

@@ -151,7 +151,7 @@ def _result_types(results: Sequence[Any]) -> callbacks.Avals:
             continue
         if not hasattr(each, "shape") or not hasattr(each, "dtype"):
             raise ValueError(
-                f"ffi_call: result_shape_dtypes holds what has a shape and a dtype, found "
+                f"ffi_call: leaves of result_shape_dtypes must have a shape and a dtype, found "
                 f"{shown(each)} as number {number}"
             )
     return tuple(

@@ -258,6 +258,6 @@ def axis_of_result(role: str, out: Any, dim: BatchDim, axis: BatchDim) -> BatchD
     if dim is not None:
         raise MappedAxisError(
             f"{role}: out_axes is None for a result that differs between examples. Give out_axes "
-            "an int there, the axis along which they are to lie."
+            "an int there, the axis along which to stack them."
         )
     return None

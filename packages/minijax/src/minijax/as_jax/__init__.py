@@ -76,8 +76,8 @@ def install_as_jax(version: str = VERSION) -> None:
     imported = sys.modules.get("jax")
     if imported is not None and not _is_alias(imported):
         raise ImportError(
-            f"install_as_jax: JAX itself is imported already, from {imported.__file__}, and what "
-            "has it would not notice; call install_as_jax() before anything imports jax"
+            f"install_as_jax: JAX itself is imported already, from {imported.__file__}, and its "
+            "importers would keep it; call install_as_jax() before anything imports jax"
         )
     config.update_from_jax_environment()
     remove_as_jax()

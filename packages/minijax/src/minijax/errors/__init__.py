@@ -190,7 +190,7 @@ def explain_error(error: BaseException | type[BaseException] | str | None = None
     if error is None:
         error = sys.exception() or getattr(sys, "last_value", None)
         if error is None:
-            raise ValueError("explain_error: no error was raised; name the one that is meant")
+            raise ValueError("explain_error: no error was raised; pass an error, or its name")
     text = _page(error).read_text(encoding="utf-8")
     print(re.sub(r"^```(\w+) .*$", r"```\1", text, flags=re.MULTILINE))
 

@@ -267,8 +267,8 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     for number in numbers:
         if not has_type(number):
             raise TypeError(
-                f"check: what the message shows are arrays and pytrees of arrays, found "
-                f"{shown(number)} of type {type(number).__name__}; put it into msg itself"
+                f"check: the message can only show arrays and pytrees of arrays, found "
+                f"{shown(number)} of type {type(number).__name__}; write it in msg itself"
             )
     text = f"{msg} (`check` failed)"
     site = Site(FailedCheckError, text, structure, source=user_source())

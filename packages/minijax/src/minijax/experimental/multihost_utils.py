@@ -361,7 +361,7 @@ def _shardings(caller: str, mesh: Any, pspecs: Any, tree: Any) -> list[NamedShar
         if not isinstance(spec, PartitionSpec):
             raise ValueError(
                 f"{caller}: pspecs must hold a PartitionSpec for each array, found {shown(spec)}; "
-                "PartitionSpec() is for one that is the same in all processes"
+                "use PartitionSpec() for an array that is the same in all processes"
             )
     return [NamedSharding(mesh, spec) for spec in specs]
 

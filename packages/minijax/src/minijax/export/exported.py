@@ -386,8 +386,8 @@ def export(
     for check in checks:
         if not isinstance(check, DisabledSafetyCheck):
             raise TypeError(
-                f"export: disabled_checks holds what DisabledSafetyCheck.platform() and "
-                f"DisabledSafetyCheck.custom_call(name) return, found {shown(check)}"
+                f"export: disabled_checks must have results of DisabledSafetyCheck.platform() or "
+                f"DisabledSafetyCheck.custom_call(name), found {shown(check)}"
             )
     chosen = known_platforms("export: platforms", platforms)
 

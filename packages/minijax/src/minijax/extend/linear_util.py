@@ -47,8 +47,8 @@ class Store:
     def __call__(self) -> Any:
         if not self._values:
             raise StoreException(
-                f"`{self._name}` has not run yet, so what it computes beside its results is not "
-                "known: call the function first"
+                f"`{self._name}` has not run yet, so its auxiliary results are not known: "
+                "call the function first"
             )
         return self._values[0]
 

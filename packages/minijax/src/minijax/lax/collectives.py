@@ -278,7 +278,7 @@ def _rest_of_examples(name: str, reduces: bool, axes: Sequence[mesh_axes.MeshAxi
     """The indices of the devices that the examples of a batch are sharded over."""
     if axes and not reduces:
         raise NotImplementedError(
-            f"{name}: it combines examples of vmap, which its spmd_axis_name divides among devices "
+            f"{name}: it combines examples of vmap, which its spmd_axis_name shards over devices "
             "within shard_map. Leave out spmd_axis_name; or reduce the examples, by psum, pmax or "
             "pmin; or call it outside of shard_map"
         )

@@ -338,7 +338,7 @@ def declare_window(
         # the kind of bfloat16 and of floats of 8 bits is V in numpy
         kind = "f" if is_inexact(x.dtype) and x.dtype.kind != "c" else x.dtype.kind
         if kind not in kinds:
-            raise TypeError(f"{name}: found {x}, whose elements cannot be combined so")
+            raise TypeError(f"{name}: found {x}, whose elements it cannot combine")
         return [ShapedArray(windowed_shape(x.shape, window), x.dtype, x.weak_type)]
 
     def window_lower(b: FunctionBuilder, out_avals: Avals, x: Value, **window: Any) -> list[Value]:

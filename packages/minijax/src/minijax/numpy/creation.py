@@ -736,8 +736,8 @@ def fromfile(*args: Any, **kwargs: Any) -> arrays.Array:
     Array([0, 1, 2], dtype=int32)
     """
     raise NotImplementedError(
-        "fromfile: what a file holds is not known to a program; read it by numpy.fromfile, and "
-        "make an Array of it by asarray"
+        "fromfile: programs cannot read files; read them by numpy.fromfile, and convert the "
+        "result by asarray"
     )
 
 

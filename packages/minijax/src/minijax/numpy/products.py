@@ -369,7 +369,7 @@ def cross(
     if not typeof(a).shape[-1] == typeof(b).shape[-1] == 3:
         raise ValueError(
             f"cross: vectors must have 3 elements, found {typeof(a)} and {typeof(b)}; append "
-            "a 0 to those that lie in a plane"
+            "a 0 to vectors in the plane"
         )
     (ax, ay, az), (bx, by, bz) = map(_elements, (a, b))
     x = ay * bz - az * by

@@ -676,6 +676,6 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     Array([3, 4], dtype=int32)
     """
     if not ndim(x):
-        raise ValueError("unstack: a scalar has no axis to take apart")
+        raise ValueError("unstack: a scalar has no axis to unstack")
     axis = canonical_axis("unstack", axis, ndim(x))
     return tuple(lax.index_in_dim(x, i, axis, keepdims=False) for i in range(shape(x)[axis]))

@@ -138,8 +138,8 @@ class ufunc(Operation):
         require_no_out(f"{self.__name__}.reduce", out)
         if where is not None and self.identity is None and initial is None:
             raise ValueError(
-                f"{self.__name__}.reduce: where may leave no elements, and nothing is known to "
-                "begin with; give initial"
+                f"{self.__name__}.reduce: where may leave no elements, and the function has no "
+                "identity; give initial"
             )
         if where is not None and typeof(where).dtype != np.bool_:
             raise ValueError(

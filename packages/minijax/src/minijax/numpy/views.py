@@ -33,7 +33,7 @@ def view(x: ArrayLike, dtype: DTypeLike | None = None, type: None = None) -> Arr
         return squeeze(view(expand_dims(x, 0), new), 0)
     *lead, size = typeof(x).shape
     if size * old.itemsize % new.itemsize:
-        raise ValueError(f"view: the last axis of {typeof(x)} holds no whole {new}")
+        raise ValueError(f"view: the last axis of {typeof(x)} is not a whole number of {new}")
     # XLA's bitcast supports neither booleans nor complex numbers.
     if old == np.bool_:
         return view(lax.convert_element_type(x, np.uint8), new)

@@ -226,7 +226,7 @@ def _mesh(role: str, name: Hashable, size: int, devices: Sequence[Device] | None
             "so there are no devices to map over. Use vmap there, or shard_map over several axes."
         )
     if size == 0:
-        raise ValueError(f"{role}: there are no examples, for which no device computes anything")
+        raise ValueError(f"{role}: there are no examples to compute")
     available = _devices_for(size) if devices is None else list(devices)
     if devices is not None and size != len(available):
         raise ValueError(

@@ -762,7 +762,7 @@ def _require_specs(caller: str, role: str, specs: Any) -> None:
         if not isinstance(entry, PartitionSpec):
             raise TypeError(
                 f"{caller}: {role} must hold a PartitionSpec for each array, found {shown(entry)} "
-                f"of type {type(entry).__name__}. P() is for what all devices have alike."
+                f"of type {type(entry).__name__}. Use P() for an array that all devices have whole."
             )
 
 

@@ -129,7 +129,7 @@ def choice(
         count = _count_of_integers("choice: a", a)
     draws = math.prod(sizes)
     if draws and count < 1:
-        raise ValueError("choice: there is nothing in `a` to choose from")
+        raise ValueError("choice: `a` has no elements to choose from")
     if not replace and draws > count:
         raise ValueError(
             f"choice: cannot take {draws} of {counted(count, 'element')} without replacement"

@@ -64,9 +64,8 @@ class refusing_recursion:
         if cls is RecursionError and any(each is self.function for each in self.previous):
             raise RecursionError(
                 f"{self.caller}: {name_and_place_of(self.function)} calls itself, and is traced "
-                "anew at each call, without end: for conditions are not known while it is traced. "
-                "Use while_loop or scan for what is repeated, or do not jit the function that "
-                "calls itself."
+                "again at each call, without end, because conditions are unknown during tracing. "
+                "Use while_loop or scan to iterate, or do not jit the function that calls itself."
             ) from None
 
 

@@ -194,7 +194,7 @@ class Traced(_Stage):
         if len(platforms) > 1:
             raise ValueError(
                 "lower: a module is for one platform, found "
-                f"lowering_platforms={shown(lowering_platforms)}. Lower for each by itself, or "
+                f"lowering_platforms={shown(lowering_platforms)}. Lower for each separately, or "
                 "export the function: export(fun_jit, platforms=...) makes a module for each."
             )
         if platforms:

@@ -408,7 +408,7 @@ def random_bcoo(
     sizes = tuple(shape)
     n_sparse = len(sizes) - n_batch - n_dense
     if n_sparse < 0 or n_batch < 0 or n_dense < 0:
-        raise ValueError(f"random_bcoo: shape {sizes} has not n_batch + n_dense axes")
+        raise ValueError(f"random_bcoo: shape {sizes} has fewer than n_batch + n_dense axes")
     batch, sparse, dense = (
         sizes[:n_batch], sizes[n_batch : n_batch + n_sparse], sizes[n_batch + n_sparse :],
     )  # fmt: skip

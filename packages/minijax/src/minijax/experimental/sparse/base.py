@@ -307,7 +307,7 @@ class BCOO(JAXSparse):
         sizes = tuple(shape)
         n_sparse = len(sizes) - n_dense - n_batch
         if n_sparse < 0 or n_dense < 0 or n_batch < 0 or nse < 0:
-            raise ValueError(f"empty: shape {sizes} has not n_batch + n_dense axes")
+            raise ValueError(f"empty: shape {sizes} has fewer than n_batch + n_dense axes")
         data = jnp.zeros((*sizes[:n_batch], nse, *sizes[n_batch + n_sparse :]), dtype)
         outside = jnp.asarray(sizes[n_batch : n_batch + n_sparse], index_dtype)
         indices = jnp.broadcast_to(outside, (*sizes[:n_batch], nse, n_sparse))
@@ -472,8 +472,8 @@ def bcoo_fromdense(
     n_sparse = array.ndim - n_batch - n_dense
     if n_sparse < 0 or n_batch < 0 or n_dense < 0:
         raise ValueError(
-            f"bcoo_fromdense: an array of {array.ndim} axes has not {n_batch} batch and {n_dense} "
-            "dense ones"
+            f"bcoo_fromdense: an array of {array.ndim} axes cannot have {n_batch} batch and "
+            f"{n_dense} dense ones"
         )
     if nse is None:
         mask = _stored(array, n_batch, n_dense)

@@ -145,7 +145,7 @@ def bcoo_update_layout(
         )
     if new_batch < 0 or new_dense < 0 or new_batch + new_dense > mat.ndim:
         raise ValueError(
-            f"bcoo_update_layout: an array of {mat.ndim} axes has not {new_batch} batch and "
+            f"bcoo_update_layout: an array of {mat.ndim} axes cannot have {new_batch} batch and "
             f"{new_dense} dense ones"
         )
     grows = new_batch > mat.n_batch or new_dense > mat.n_dense

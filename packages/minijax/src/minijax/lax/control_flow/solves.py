@@ -70,8 +70,8 @@ def without_aux(
     node = trees.node_data(out_tree)
     if node is None or node[0] is not tuple or len(trees.children(out_tree)) != 2:
         raise ValueError(
-            f"{label} `{name_of(fun)}` must return a pair, the solution and what else is to be "
-            f"known, because of has_aux=True; found {out_tree}"
+            f"{label} `{name_of(fun)}` must return a pair, the solution and auxiliary results, "
+            f"because of has_aux=True; found {out_tree}"
         )
     return trees.children(out_tree)[0]
 

@@ -962,8 +962,8 @@ def _ormqr_type(
     fits = taus.shape[:-1] == tuple(lead) == c.shape[:-2] and taus.shape[-1] <= min(m, n)
     if not fits or c.shape[-2 if left else -1] != m:
         raise ValueError(
-            f"ormqr: reflections {a}, their factors {taus} and matrices {c}, which stand at their "
-            f"{'right' if left else 'left'}, do not fit"
+            f"ormqr: reflections {a} with factors {taus} cannot multiply matrices {c} from the "
+            f"{'left' if left else 'right'}"
         )
     return [c]
 
