@@ -322,7 +322,7 @@ def _require_preferred(caller: str, dtype: np.dtype[Any], params: dict[str, Any]
 
 
 def _kind(dtype: np.dtype[Any]) -> str:
-    # the kind of bfloat16 and of floats of 8 bits is V in numpy
+    # numpy's kind of bfloat16, and of most floats of 8 bits, is V
     return "f" if "float" in dtype.name else dtype.kind
 
 
@@ -509,6 +509,7 @@ def _convolution_transpose_lhs(ct: Any, lhs: UndefPrimal, rhs: Any, **params: An
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     groups = max(params["feature_group_count"], params["batch_group_count"])
     by_examples = params["batch_group_count"] > 1
+    # The kernel's output features become its input features, in each group.
     kernel = _move_groups(shapes.rev(rhs, rhs_spec[2:]), rhs_spec[0], rhs_spec[1], groups)
     sizes = _spatial_sizes(lhs.aval, typeof(rhs), typeof(ct), params)
     # In the equation above, with the flipped index k' and dilated sizes: i * lhs_dilation + k' *
@@ -533,6 +534,7 @@ def _convolution_transpose_lhs(ct: Any, lhs: UndefPrimal, rhs: Any, **params: An
     )
     # The sums may be wider than the operands, by preferred_element_type.
     out = convert_element_type(out, lhs.aval.dtype)
+    # groups of examples were computed as groups of features
     return _move_groups(out, lhs_spec[1], lhs_spec[0], groups) if by_examples else out
 
 
@@ -915,6 +917,7 @@ def conv_general_dilated_patches(
         lhs_dilation,
         rhs_dilation,
         numbers,
+        # each input feature by itself, with an output feature for each element of the window
         feature_group_count=features,
         precision=precision,
         preferred_element_type=preferred_element_type,

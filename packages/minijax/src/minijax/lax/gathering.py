@@ -396,6 +396,7 @@ def _gather_lower(
     )
     fill = default_fill_value(out.dtype) if fill_value is None else fill_value
     filling = b.constant(fill, ShapedArray((), out.dtype))
+    # select_n takes the first case where the mask is false
     return lowering_rules[select_n_p](b, out_avals, mask, filling, *gathered)
 
 
@@ -475,6 +476,7 @@ def _gather_vmap(
     if x_dim is not None:
         x = move_batch_dim(x, axis, x_dim, 0)
         collapsed, start_map, batching = after(collapsed), after(start_map), after(batching)
+        # All examples at once if they share the indices, otherwise each with its own.
         slice_sizes = (axis.size if indices_dim is None else 1, *slice_sizes)
     if indices_dim is None:
         offset = (0, *offset)
@@ -489,6 +491,7 @@ def _gather_vmap(
             batching, indices_batching = (0, *batching), (0, *indices_batching)
     numbers = GatherDimensionNumbers(offset, collapsed, start_map, batching, indices_batching)
     if axis.size == 0 and indices_dim is not None and x_dim is not None:
+        # an empty batch has no slice of size 1
         slice_sizes = (0, *slice_sizes[1:])
     out = gather(
         x,

@@ -359,6 +359,7 @@ def ragged_dot_general(
     place = lhs_contract.index(ragged)
     rhs_outer = [*rhs_batch, *rhs_contract[:place]]
     others = _groups_apart(rhs, group_sizes, rhs_contract[place], rhs_outer)
+    # one more: the copies have the axis of groups in front
     contracting = (_one_more(lhs_contract), _one_more(rhs_contract))
     batch = ((0, *_one_more(lhs_batch)), (0, *_one_more(rhs_batch)))
     return dot_general(parts, others, (contracting, batch), *params, out_sharding=out_sharding)

@@ -377,6 +377,7 @@ def _linear_scatter_jvp(primitive: Primitive) -> Callable[..., Any]:
         updates_dot = (
             shapes.full_like(updates, 0) if type(updates_dot) is stage2.Zero else updates_dot
         )
+        # Without overlap the same updates stay in both scatters.
         is_one = math.prod(typeof(indices).shape[:-1]) == 1 or params["unique_indices"]
         if primitive is scatter_p and not is_one and winners_vary():
             scatter = _scatter_of_winners(typeof(x), indices, typeof(updates).shape, params)
@@ -652,6 +653,7 @@ def scatter_apply(
         scatter_apply_p,
         operand,
         scatter_indices,
+        # only the shape counts: the function is not given the updates
         shapes.full(update_shape, 0, scalar.dtype),
         dimension_numbers,
         indices_are_sorted,

@@ -335,7 +335,7 @@ def declare_window(
     primitive = Primitive(name)
 
     def window_type(x: ShapedArray, **window: Any) -> list[ShapedArray]:
-        # the kind of bfloat16 and of floats of 8 bits is V in numpy
+        # numpy's kind of bfloat16, and of most floats of 8 bits, is V
         kind = "f" if is_inexact(x.dtype) and x.dtype.kind != "c" else x.dtype.kind
         if kind not in kinds:
             raise TypeError(f"{name}: found {x}, whose elements it cannot combine")
@@ -447,7 +447,7 @@ def _select_and_gather_lower(
         return [selection.select(which, x, y), selection.select(which, t, u)]
 
     jaxpr = trace_to_jaxpr(computation, [scalar] * 4, "lowering", None).jaxpr
-    # Padding and gaps are never selected, so no tangent comes from them.
+    # Padding and gaps lose to all other numbers, and their tangents are 0.
     inits = [b.constant(never(out.dtype), scalar), b.constant(0, scalar)]
     # A reduction of pairs: the first result is the selected elements, the second their tangents.
     return lower_window(b, [out, out], [x, tangents, *inits], jaxpr, window)[1:]

@@ -98,6 +98,7 @@ class _Launch:
 
     @property
     def is_over(self) -> bool:
+        # Without a result to ask, a launch is over when its call has returned.
         if self.result is None or xla.is_deleted(self.result):
             return self.has_returned
         try:
@@ -243,6 +244,7 @@ def require_same_history(joined: xla.Coordination) -> None:
     for index, text in joined.process_texts("done").items():
         theirs = json.loads(text)["history"]
         for group, mine in launches.history.items():
+            # JSON makes lists of tuples
             if index in json.loads(group) and theirs.get(group) != [*mine]:
                 count = theirs.get(group, [0])[0]
                 raise RuntimeError(

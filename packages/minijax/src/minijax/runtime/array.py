@@ -367,6 +367,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
         if dl_device not in (None, self.__dlpack_device__()):
             raise BufferError(f"an array on {self.device} cannot go to DLPack device {dl_device}")
         buffer = buffer_here(self, self.aval)
+        # `buffer_here` has copied a placed array already
         if copy and buffer is self.buffer:
             buffer = self.copy().buffer
         return xla.to_dlpack(buffer, max_version)

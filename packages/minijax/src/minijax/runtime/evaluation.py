@@ -227,6 +227,7 @@ def evaluated_by_library(function: Function) -> Function:
                     number_types.set_number_types(number_types.library_number_types()),
                     adopted_traces(),
                 ):
+                    # The stage's tracers lack the methods of arrays, which `function` may use.
                     args, kwargs = stage2.tree_map(adopted, (args, kwargs))
                     return function(*args, **kwargs)
             with library_evaluation():

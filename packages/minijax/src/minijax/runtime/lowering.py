@@ -307,6 +307,7 @@ class Module(stage3.lowering.ModuleBuilder):
             self.attributed.append(attributes)
         number = self.attributed.index(attributes)
         for name in {x.name.partition("#")[0] for x in values}:
+            # `%1 =` defines one result, `%1:2 =` two
             begins = f"{b.indent}{name} =", f"{b.indent}{name}:"
             for i in reversed(range(len(b.lines))):
                 if b.lines[i].startswith(begins):
@@ -334,6 +335,7 @@ class Module(stage3.lowering.ModuleBuilder):
             module.operation.walk(add_attributes)
         written: str = module.operation.get_asm(enable_debug_info=True, use_local_scope=True)
         written, count = _MARKED.subn(_unmarked, written)
+        # an operation may have several marks, one inside the other
         while count:
             written, count = _MARKED.subn(_unmarked, written)
         return _UNKNOWN.sub("", written)

@@ -129,6 +129,7 @@ class Creation(Operation):
             return Uncompiled(lambda: array.put_to(self._fun(*args, **rest), sharding)), []
         with library_evaluation(types_in_function()):
             signature, leaves = self._signature_of(settings, args, rest)
+            # committed, and each result has this sharding
             where = Places((None,) * len(leaves), DefaultPlacement(sharding, True, True))
             return self._program((*signature, where), where, args, rest), leaves
 

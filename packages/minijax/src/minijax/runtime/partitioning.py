@@ -141,6 +141,7 @@ class PartitionedProgram:
         for inspection in self.inspections:
             for found in inspection.found:
                 inspection.callback(self._sharding_of(xla.tiles_of(found), inspection.ndim))
+        # XLA calls these only while it compiles.
         self.inspections, self.kept = [], []
         from minijax.runtime.agreement import shared_program  # late: few programs need it
 

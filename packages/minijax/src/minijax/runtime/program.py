@@ -339,6 +339,7 @@ def known_program(
         out_tree: their structure.
     """
     out_avals = types_in_key(results)
+    # The module makes Arrays, not tokens, and does not wait, as programs that call Python have to.
     if compiled is None or abstract_token in out_avals or not xla.only_launches(executable):
         return None
     program: Executor = compiled.Program(

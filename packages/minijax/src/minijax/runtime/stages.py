@@ -133,6 +133,7 @@ class _Stage:
         """
         shardings = self._compilation.out_shardings or [None] * len(self.out_avals)
         found = self.out_tree.unflatten(map(struct_of, self.out_avals, shardings))
+        # with references, the program returns the pair of their arrays and the result
         return found if self.refs is None else found[1]
 
     @property
@@ -449,6 +450,7 @@ class Compiled(_Stage):
         found: list[Sharding | None] = [None] * len(self._leaf_avals)
         shardings: Sequence[Sharding] = [_first_device()] * len(kept)
         if self._program is not None:
+            # the constants come first
             shardings = self._program.in_shardings[-len(kept) :] if kept else []
         for position, sharding in zip(kept, shardings, strict=True):
             found[position] = sharding
@@ -456,6 +458,8 @@ class Compiled(_Stage):
 
     def _require_shardings(self, leaves: Sequence[Any]) -> None:
         for number, (x, expected) in enumerate(zip(leaves, self._input_shardings, strict=True)):
+            # The call moves numbers and uncommitted arrays; a committed one is where the user wants
+            # it.
             if expected is None or type(x) is not Array or not x.committed:
                 continue
             if not x.sharding.is_equivalent_to(expected, x.aval.ndim):
