@@ -1095,7 +1095,7 @@ def test_messages_about_divided_examples():
 
     for f, options, message in [
         (lambda x: x, {"names": "q"}, r"has no axis 'q', its axes are \('x', 'y'\)"),
-        (lambda x: x, {"names": "y"}, "'y' divides the examples, and .* divides arrays by it"),
+        (lambda x: x, {"names": "y"}, "'y' shards the examples, and .* shards arrays over it"),
         (lambda x: x, {"size": 6}, "the 4 devices along it .* 6 examples. Pad these"),
         (lambda x: minijax.lax.psum(x, "x"), {}, "devices along it different examples"),
     ]:

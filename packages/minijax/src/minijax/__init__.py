@@ -33,7 +33,7 @@ def _otherwise(module: str, name: str) -> _Any:
     if name in ("device_put_replicated", "device_put_sharded"):
         raise AttributeError(
             f"{name} was removed from JAX: use device_put with a NamedSharding of a mesh of the "
-            "devices, of the shards stacked along an axis that the mesh divides, or of the one "
+            "devices, of the shards stacked along an axis sharded over the mesh, or of the one "
             "value for all with an empty PartitionSpec"
         )
     raise AttributeError(f"module {module!r} has no attribute {name!r}")

@@ -264,13 +264,13 @@ def _require_same_example(
     name: str, indices: Sequence[Any], axes: Sequence[mesh_axes.MeshAxis]
 ) -> None:
     """Raise an error if the devices of a collective have different examples of a batch."""
-    divides = {axis.name for axis in axes if axis.checked}
+    sharding_axes = {axis.name for axis in axes if axis.checked}
     for axis in map(mesh_axes.axis_of_index, map(typeof, indices)):
-        if axis is not None and axis.name in divides:
+        if axis is not None and axis.name in sharding_axes:
             raise ValueError(
                 f"{name}: it combines values along {axis.name!r}, and vmap with this as its "
                 "spmd_axis_name gives the devices along it different examples. Combine along "
-                "another axis of the mesh, or let another one divide the examples"
+                "another axis of the mesh, or shard the examples over another one"
             )
 
 
@@ -732,7 +732,7 @@ def psum_scatter(
     Arguments:
         x: an array or a pytree of arrays.
         axis_name: the name of the axis, or a tuple of names of axes treated as one.
-        scatter_dimension: the axis of `x` to divide among the examples.
+        scatter_dimension: the axis of `x` to scatter over the examples.
         axis_index_groups: as in `all_gather`.
         tiled: whether to keep that axis, shorter; otherwise it must have one element per example,
             and is removed.
@@ -809,7 +809,7 @@ def all_to_all(
     Arguments:
         x: an array or a pytree of arrays.
         axis_name: the name of the axis, or a tuple of names of axes treated as one.
-        split_axis: the axis of `x` to divide among the examples.
+        split_axis: the axis of `x` to split over the examples.
         concat_axis: the axis of the result along which the parts are joined, in order of the
             examples.
         axis_index_groups: as in `all_gather`.

@@ -304,8 +304,8 @@ def _require_free(names: Sequence[Hashable], manual: Manual, axis_size: int, spe
         for spec in specs:
             if name in names_in(spec):
                 raise ValueError(
-                    f"{caller}: {name!r} divides the examples, and {spec}, a spec of shard_map, "
-                    "divides arrays by it as well. Name another axis of the mesh in one of them"
+                    f"{caller}: {name!r} shards the examples, and {spec}, a spec of shard_map, "
+                    "shards arrays over it as well. Name another axis of the mesh in one of them"
                 )
     size = manual.size([name for name in names if name in manual.names])
     if axis_size % size:
@@ -626,7 +626,7 @@ def shard_map(
     Raises:
         TypeError: a spec or the mesh is something else.
         ValueError: there is no mesh, a spec names no axis of it, or has more entries than the array
-            has axes; an axis does not divide evenly; a result varies along an axis that its spec
+            has axes; an axis is not evenly divisible; a result varies along an axis that its spec
             does not name.
         TreeMismatchError: the specs are not a prefix of the arguments or results.
 
@@ -903,7 +903,8 @@ def smap(
 
     Raises:
         TypeError: `in_axes`, `out_axes` or `axis_name` is something else.
-        ValueError: there is no mesh in context, or it has no such axis; an axis does not divide.
+        ValueError: there is no mesh in context, or it has no such axis; an axis is not evenly
+            divisible.
 
     >>> with minijax.set_mesh(minijax.make_mesh((1,), ("data",))):
     ...     total = minijax.smap(lambda x: lax.psum(x.sum(), "data"), in_axes=0, out_axes=None,

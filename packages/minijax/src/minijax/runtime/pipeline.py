@@ -460,7 +460,7 @@ class Compilation:
 
     def _out_shardings(self) -> Shardings:
         default, out_avals = self.where.default, self.jaxpr.out_avals
-        if default is None or not default.divides:
+        if default is None or not default.shards_results:
             return self.out_shardings or (None,) * len(out_avals)
         return tuple([default.sharding if aval.shape else None for aval in out_avals])
 

@@ -27,12 +27,12 @@ class DefaultPlacement(NamedTuple):
     Attributes:
         sharding: its devices; XLA chooses how results are sharded over them.
         committed: whether results are committed to them. If so, arguments may not be elsewhere.
-        divides: whether results have this sharding.
+        shards_results: whether results have this sharding.
     """
 
     sharding: Sharding
     committed: bool
-    divides: bool = False
+    shards_results: bool = False
 
 
 # The sharding of each argument or result, None if it is free; empty if all are free.
