@@ -1,14 +1,15 @@
-"""Follows the orbit of a comet by Taylor series of high order, of which `jet` gives the terms.
+"""Follows the orbit of a comet by high-order Taylor series, whose terms `jet` computes.
 
     python examples/taylor.py
 
-The second derivative of a place is the pull of the sun there. So are all others known, one from
-those before: `jet` differentiates the pull along the orbit, as far as that is known already. A step
-sums the series; with many terms it may be long.
+The second derivative of a position is the sun's pull there, and each higher derivative follows from
+those below it: `jet` differentiates the pull along the orbit as far as it is known. A step sums the
+series; with many terms it may be long.
 """
 
 import argparse
 import math
+from typing import Any
 
 import minijax
 import minijax.numpy as jnp
@@ -30,7 +31,7 @@ def derivatives_in_time(state, order):
     return [state, *terms]
 
 
-def step(state, dt, order):
+def step(state, dt, order) -> Any:  # pairs of arrays; to type checkers, a sum may be an int
     """The state after a time `dt`."""
     terms = derivatives_in_time(state, order)
     factors = [dt**k / math.factorial(k) for k in range(order + 1)]
