@@ -837,8 +837,7 @@ def conv_transpose(
 
 def _transposed_padding(window: int, stride: int, padding: str) -> tuple[int, int]:
     """The padding that reverses a padding given by name."""
-    # n elements become n * stride + max(window - stride, 0), the largest input for which the
-    # convolution with this padding has n results.
+    # n elements become n * stride + max(window - stride, 0), and the convolution makes n of them.
     if padding == "VALID":
         return window - 1, stride - 1 + max(window - stride, 0)
     if padding != "SAME":

@@ -73,6 +73,7 @@ class Trace(stage2.Trace):
     def __init__(self, f: Any = None):
         super().__init__(f)
         self.is_outermost = self.parent is None
+        # Outside of transformations a trace would otherwise evaluate by numpy, as the stages do.
         if self.is_outermost:
             self.parent = device_trace
 

@@ -171,6 +171,7 @@ def lower_by(function: Callable[..., Sequence[Any]]) -> Rule:
         typed = zip(closed.consts, closed.jaxpr.constvars, strict=True)  # numpy's may have 64 bits
         consts = [lower_array(b, np.asarray(const, var.aval.dtype)) for const, var in typed]
         outs = b.lower_jaxpr(closed.jaxpr, [*consts, *operands])
+        # the equations of the program have moved it
         b.location = location
         return outs
 

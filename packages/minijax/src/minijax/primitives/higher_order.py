@@ -90,6 +90,7 @@ def tangent_outs(jaxpr: Jaxpr, tangent_ins: Flags) -> Flags:
             _, _, outs = jvp_jaxpr(alone, _flags(operands, varying))
             varying |= _chosen_atoms(eqn.outvars, outs)
         else:
+            # integers and booleans have no tangents
             varying.update(x for x in eqn.outvars if is_inexact(x.aval.dtype))
     return _flags(jaxpr.outvars, varying)
 

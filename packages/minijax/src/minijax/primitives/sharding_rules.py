@@ -210,6 +210,7 @@ def _broadcast_sharding(
     (x,), (out,) = in_avals, out_avals
     spec: list[sharded.Axes] = [()] * out.ndim
     for axis, target in enumerate(params["broadcast_dimensions"]):
+        # An axis of size 1 that is broadcast has the same element on all devices.
         if x.shape[axis] == out.shape[target]:
             spec[target] = sharded.spec_of(x)[axis]
     return [tuple(spec)]

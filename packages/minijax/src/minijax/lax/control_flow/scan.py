@@ -886,7 +886,6 @@ def fori_loop(
         return i + 1, end, body_fun(i, x)
 
     fori_step.__name__ = name_of(body_fun)
-    # One bound may be a Python number, whose type `i + 1` would otherwise change.
     begin, end = promote(lower, upper)
     _, _, out = repeat_while(cond_fun, fori_step, (begin, end, init_val), counts=True)
     return out
