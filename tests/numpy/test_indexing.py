@@ -425,3 +425,11 @@ def test_gradients_and_references():
 def test_wrong_slices(args, error):
     with pytest.raises(error, match="ds"):
         minijax.ds(*args)
+
+
+@pytest.mark.parametrize("index", [np.s_[::2, 3], np.s_[::-2, 3], np.s_[4:0:-3, ::2]])
+def test_only_ascending_indices_are_promised_to_be_sorted(index):
+    jaxpr = minijax.make_jaxpr(lambda x: x.at[index].set(0.0))(mnp.ones((6, 8)))
+    (scatter,) = (eqn for eqn in jaxpr.eqns if eqn.primitive.name == "scatter")
+    ascends = all(not isinstance(part, slice) or (part.step or 1) > 0 for part in index)
+    assert scatter.params["indices_are_sorted"] == ascends

@@ -290,7 +290,7 @@ def _scattered(
     numbers = lax.ScatterDimensionNumbers(*plan.numbers)
     options: Any = {
         "unique_indices": unique_indices or plan.is_unique,
-        "indices_are_sorted": indices_are_sorted or plan.is_unique,
+        "indices_are_sorted": indices_are_sorted or plan.is_sorted,
         "mode": mode,
     }
     if callable(kind):

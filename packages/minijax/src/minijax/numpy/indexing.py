@@ -528,6 +528,12 @@ class IndexPlan(NamedTuple):
     shape: Shape
     is_unique: bool
 
+    @property
+    def is_sorted(self) -> bool:
+        """Whether the slices begin in ascending order, which a negative step reverses."""
+        steps = [each.entry.step for each in self.columns if isinstance(each.entry, StaticSlice)]
+        return self.is_unique and all(step > 0 for step in steps)
+
 
 @lru_cache(maxsize=4096)
 def plan_index(pattern: Pattern, shape: Shape, *operand_shapes: Shape) -> IndexPlan:
@@ -800,7 +806,7 @@ def _gathered(
             plan.numbers,
             plan.slice_sizes,
             unique_indices=unique_indices or plan.is_unique,
-            indices_are_sorted=indices_are_sorted or plan.is_unique,
+            indices_are_sorted=indices_are_sorted or plan.is_sorted,
             mode=mode,
             fill_value=fill_value,
         )
