@@ -530,7 +530,7 @@ class IndexPlan(NamedTuple):
 
     @property
     def is_sorted(self) -> bool:
-        """Whether the slices begin in ascending order, which a negative step reverses."""
+        """Return True if slices begin in ascending order; a negative step reverses them."""
         steps = [each.entry.step for each in self.columns if isinstance(each.entry, StaticSlice)]
         return self.is_unique and all(step > 0 for step in steps)
 
