@@ -15,8 +15,9 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+from fuzzing.ulps.differences import DIFFERENCES
 from fuzzing.ulps.measure import Line
-from fuzzing.ulps.table import DIFFERENCES, FUNCTIONS, Job
+from fuzzing.ulps.table import FUNCTIONS, Job
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 

@@ -9,10 +9,11 @@ from tables import for_each
 
 import minijax
 from fuzzing.ulps import jets
+from fuzzing.ulps.differences import DIFFERENCES
 from fuzzing.ulps.exact import Exactly, exact_value
 from fuzzing.ulps.functions import Function
 from fuzzing.ulps.measure import compute, errors, measure
-from fuzzing.ulps.table import DIFFERENCES, FUNCTIONS
+from fuzzing.ulps.table import FUNCTIONS
 
 # The time limit of an exact value may end in a destructor, where what is raised is lost, and told.
 pytestmark = [
