@@ -146,7 +146,7 @@ reduce_max = reduction(
     init=smallest,
     kinds="biufc",
     jvp=_shared_among_ties,
-    divides=True,
+    has_out_sharding=True,
 )
 reduce_min = reduction(
     "reduce_min",
@@ -167,7 +167,7 @@ reduce_min = reduction(
     init=largest,
     kinds="biufc",
     jvp=_shared_among_ties,
-    divides=True,
+    has_out_sharding=True,
 )
 # --8<-- [start:reductions]
 reduce_and = reduction(
@@ -317,7 +317,7 @@ def reduce(
     dimensions: Sequence[int],
     out_sharding: Any = None,
 ) -> Any:
-    """Combine the elements along some axes with an associative function.
+    """Combine the elements along some axes with an associative and commutative function.
 
     Arguments:
         operands: an array, or a pytree of arrays of one shape, reduced together.

@@ -429,7 +429,7 @@ def reduction(
     init: Callable[[np.dtype[Any]], Any],
     kinds: str,
     jvp: Formula | None = None,
-    divides: bool = False,
+    has_out_sharding: bool = False,
 ) -> Callable[..., Any]:
     """Declare a primitive that combines the elements along some axes.
 
@@ -441,8 +441,8 @@ def reduction(
         init: function from a dtype to the neutral element.
         kinds: as in `unary`.
         jvp: the formula `(t, out, x, *, axes)` of its tangent, if it has a derivative.
-        divides: whether the returned function also takes `out_sharding`, the sharding of the result
-            over mesh axes of type `Explicit`.
+        has_out_sharding: whether the returned function also takes `out_sharding`, the sharding of
+            the result over mesh axes of type `Explicit`.
 
     >>> from minijax.core import reduction
     >>> bits = reduction("bits", "All bits.", hlo="or", init=lambda dtype: 0, kinds="bi")
@@ -484,7 +484,7 @@ def reduction(
     ) -> Array:
         return reduction_function(operand, axes)
 
-    if divides:
+    if has_out_sharding:
         return operation(static=("axes", "out_sharding"))(
             _named_function(with_out_sharding, name, doc)
         )

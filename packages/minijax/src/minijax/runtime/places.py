@@ -164,7 +164,7 @@ class GivenPlaces:
                     f"{names()[number]}, which has {lies}. Move it by device_put, or leave its "
                     "sharding out of in_shardings."
                 )
-            if sharding is not None and _divides_what_is_local(sharding, x):
+            if sharding is not None and _shards_local_numbers(sharding, x):
                 raise ValueError(
                     f"jit of `{name}`: in_shardings shards argument {names()[number]} over "
                     f"processes, and it is a {type(x).__name__}, which is local to each process. "
@@ -202,7 +202,7 @@ class GivenPlaces:
         return tuple(shardings_for("jit", "out_shardings", self.out_shardings, results))
 
 
-def _divides_what_is_local(sharding: Sharding, x: Any) -> bool:
+def _shards_local_numbers(sharding: Sharding, x: Any) -> bool:
     """Return True if process-local numbers would be sharded over several processes."""
     return not (
         isinstance(x, Array)
