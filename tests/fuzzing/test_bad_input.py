@@ -59,7 +59,7 @@ def test_a_share_of_the_net_of_bad_input():
     assert {str(case): outcome for case, outcome in found.items() if outcome.is_finding} == {}
 
 
-ones2, ones3, ones23 = np.ones(2), np.ones(3), np.ones((2, 3))
+ones3, ones23 = np.ones(3), np.ones((2, 3))
 
 
 f32 = np.ones(3, np.float32)

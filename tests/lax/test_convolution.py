@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from libraries import assert_all_same_results, assert_same, refused
+from lax_operands import refusing, with_lax
+from libraries import assert_all_same_results, assert_same
 from tables import for_each
 
 import minijax
@@ -266,15 +267,6 @@ def test_wrong_arguments(wrong, error, match):
         ours(draw(lhs), draw(rhs))
     with pytest.raises((ValueError, TypeError, AssertionError, KeyError, RuntimeError)):
         theirs(draw(lhs), draw(rhs))
-
-
-def with_lax(programs):
-    """Functions of a library's `lax` as programs."""
-    return [lambda n, lib, program=program: program(lib.lax) for program in programs]
-
-
-def refusing(programs):
-    return map(refused, with_lax(programs))
 
 
 PLAIN = [

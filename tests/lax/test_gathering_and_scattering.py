@@ -25,9 +25,6 @@ v = np.arange(6.0, dtype=np.float32)
 k = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
 
 
-b = np.array([True, False, True])
-
-
 MODES = ("clip", "fill", "drop", "promise_in_bounds", None)
 
 

@@ -106,10 +106,6 @@ def vector(which):
     return np.ones(4, jnp.dtype(which)) if isinstance(which, str) else which
 
 
-def matrix(which):
-    return np.ones((2, 2), jnp.dtype(which)) if isinstance(which, str) else which
-
-
 OTHERS_OF_ONE = {
     "integer_pow": lambda lax, x: lax.integer_pow(x, 3),
     "integer_pow of 0": lambda lax, x: lax.integer_pow(x, 0),

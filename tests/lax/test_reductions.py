@@ -2,31 +2,10 @@
 
 import functools
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from lax_operands import F32, b, h, i, u, x, z
 from libraries import assert_all_same_results, assert_same_program, refused
-
-F32 = np.float32
-
-
-x = np.array([[3.0, -1.0, 2.0, -1.0], [0.5, 4.0, -2.5, 0.0], [1.0, 2.0, 2.0, 7.0]], F32)
-
-
-i = np.array([[3, -1, 2, 7], [0, 4, -5, 0]], np.int32)
-
-
-u = np.array([0, 1, 7, 128, 200, 255], np.uint8)
-
-
-b = np.array([[True, False, True], [True, True, True]])
-
-
-z = np.array([1 + 2j, 1 - 2j, -3j, 0.5, 1 + 1j], np.complex64)
-
-
-h = x.astype(jnp.bfloat16)
-
 
 REDUCTIONS = {
     "reduce_sum": (x, i, z, h, u),
@@ -61,15 +40,15 @@ def test_reductions():
         def reduction(n, lib, x, axes, name=name):
             return getattr(lib.lax, name)(x, axes)
 
-        for x in (*arrays, np.zeros((0, 2), i.dtype)):
-            for axes in axes_of(x):
-                programs[name, x.dtype, x.shape, axes] = functools.partial(
-                    reduction, x=x, axes=axes
+        for array in (*arrays, np.zeros((0, 2), i.dtype)):
+            for axes in axes_of(array):
+                programs[name, array.dtype, array.shape, axes] = functools.partial(
+                    reduction, x=array, axes=axes
                 )
         for axes in [(2,), (0, 0), 0] if name not in BY_BITS else [0]:
             programs[name, axes] = refused(functools.partial(reduction, x=i, axes=axes))
-        for x in REFUSED_REDUCTIONS.get(name, ()):
-            programs[name, x.dtype] = refused(functools.partial(reduction, x=x, axes=(0,)))
+        for array in REFUSED_REDUCTIONS.get(name, ()):
+            programs[name, array.dtype] = refused(functools.partial(reduction, x=array, axes=(0,)))
     assert_all_same_results(programs)
 
 

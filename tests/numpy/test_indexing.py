@@ -24,10 +24,6 @@ SHAPE = (4, 3, 5)
 X = np.arange(60.0).reshape(SHAPE)
 
 
-def int_parts(size):
-    return st.integers(-size, size - 1)
-
-
 def slices(size):
     bound = st.none() | st.integers(-size - 2, size + 2)
     step = st.sampled_from([None, 1, 2, -1, -2, 7])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from libraries import assert_all_same_results, refused
+from numpy_operands import b, i, nothing, row, u, x, z
 
 import minijax
 import minijax.numpy as mnp
@@ -43,27 +44,6 @@ def in_order(numbers):
 def of_numpy(n, lib):
     """Ours, and numpy itself in JAX's place, which has one program for each operation here."""
     return n if lib is minijax else np
-
-
-x = np.array([[0.5, -2.0, 3.0, 0.25], [1.5, 0.0, 3.0, -1.0], [2.0, 0.5, -0.75, 4.0]], np.float32)
-
-
-i = np.array([[3, -1, 7], [0, 7, 2]])
-
-
-u = np.array([3, 200, 7, 7], np.uint8)
-
-
-b = np.array([True, False, False, True])
-
-
-z = x[:2] + 1j * x[1:]
-
-
-row = x[0]
-
-
-nothing = np.zeros((2, 0), np.float32)
 
 
 long = np.cos(np.arange(40.0, dtype=np.float32))

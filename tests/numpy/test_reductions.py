@@ -16,20 +16,12 @@ from libraries import (
     minijax_of_constants,
     refused,
 )
+from numpy_operands import i, x, z
 from shares import a_few, one_in
 from transformations import along_an_axis, assert_alike_all, derivatives, in_one_program, types
 
 import minijax
 import minijax.numpy as mnp
-
-x = np.array([[0.5, -2.0, 3.0, 0.25], [1.5, 0.0, 3.0, -1.0], [2.0, 0.5, -0.75, 4.0]], np.float32)
-
-
-i = np.array([[3, -1, 7], [0, 7, 2]])
-
-
-z = x[:2] + 1j * x[1:]
-
 
 w = np.array([[True, False, True, True], [False, False, False, True], [True, True, True, False]])
 

@@ -15,6 +15,7 @@ from libraries import (
     minijax_of_constants,
     refused,
 )
+from numpy_operands import i, nothing, row, x, z
 from shares import a_few, one_in
 from tables import for_each
 from transformations import along_an_axis, assert_alike_all, derivatives, in_one_program, types
@@ -22,31 +23,16 @@ from transformations import along_an_axis, assert_alike_all, derivatives, in_one
 import minijax
 import minijax.numpy as mnp
 
-x = np.array([[0.5, -2.0, 3.0, 0.25], [1.5, 0.0, 3.0, -1.0], [2.0, 0.5, -0.75, 4.0]], np.float32)
-
-
-i = np.array([[3, -1, 7], [0, 7, 2]])
-
-
-z = x[:2] + 1j * x[1:]
-
-
 b = x > 0.5
 
 
 holes = np.where(b, x, np.float32(np.nan))
 
 
-row = x[0]
-
-
 counts = np.array([1, 2, 0, 3])
 
 
 weights = np.array([0.5, 1.0, 2.0, 0.25], np.float32)
-
-
-nothing = np.zeros((2, 0), np.float32)
 
 
 shares = np.array([0.0, 0.3, 0.5, 1.0], np.float32)

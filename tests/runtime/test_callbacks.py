@@ -19,9 +19,6 @@ import minijax.experimental
 import minijax_stage3
 from minijax.errors import ExecutionError
 
-LIBRARIES = {"jax": jax, "minijax": minijax}
-
-
 X = np.linspace(-1.0, 1.0, 3)
 
 

@@ -103,10 +103,6 @@ TRANSFORMED = {
 }
 
 
-ANY_PROGRAM = st.sampled_from(sorted(PROGRAMS))
-ANY_TRANSFORMATION = st.sampled_from(sorted(TRANSFORMED))
-
-
 @st.composite
 def divisions(draw, axis_type):
     """Shardings of both arguments, None for one that lies anywhere."""
