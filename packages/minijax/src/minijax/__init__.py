@@ -10,11 +10,7 @@ from typing import Any as _Any
 import minijax.lax.precision as _precision
 import minijax.numpy.array_methods as _array_methods
 import minijax.runtime.devices as _devices
-import minijax.runtime.devices as _guards
-import minijax.settings.options as _debugging
-import minijax.settings.options as _effort_levels
-import minijax.settings.options as _jax_options
-import minijax.settings.options as _prng
+import minijax.settings.options as _options
 from minijax.settings.facades import lazy_facade as _lazy_facade
 from minijax_stage2.source import hide_frames_of as _hide_frames_of
 

@@ -9,9 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-import minijax.lax.elementwise as bits
 import minijax.lax.elementwise as elementwise
-import minijax.lax.elementwise as extremes
 import minijax_stage2 as stage2
 from minijax.dtypes import DTypeLike
 from minijax.lax import shapes
@@ -142,7 +140,7 @@ reduce_max = reduction(
     >>> lax.reduce_max(jnp.array([[1, 9], [8, 2]]), (0,))
     Array([8, 9], dtype=int32)
     """,
-    hlo=_extreme_lower("maximum", smallest, extremes.max),
+    hlo=_extreme_lower("maximum", smallest, elementwise.max),
     init=smallest,
     kinds="biufc",
     jvp=_shared_among_ties,
@@ -163,7 +161,7 @@ reduce_min = reduction(
     >>> lax.reduce_min(jnp.array([[1, 9], [8, 2]]), (0,))
     Array([1, 2], dtype=int32)
     """,
-    hlo=_extreme_lower("minimum", largest, extremes.min),
+    hlo=_extreme_lower("minimum", largest, elementwise.min),
     init=largest,
     kinds="biufc",
     jvp=_shared_among_ties,
@@ -300,11 +298,11 @@ reduce_prod = reduction(
 _KNOWN: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
     "add": (reduce_sum, lambda dtype: 0, elementwise.add),
     "mul": (reduce_prod, lambda dtype: 1, elementwise.mul),
-    "max": (reduce_max, smallest, extremes.max),
-    "min": (reduce_min, largest, extremes.min),
-    "and": (reduce_and, all_bits, bits.bitwise_and),
-    "or": (reduce_or, lambda dtype: 0, bits.bitwise_or),
-    "xor": (reduce_xor, lambda dtype: 0, bits.bitwise_xor),
+    "max": (reduce_max, smallest, elementwise.max),
+    "min": (reduce_min, largest, elementwise.min),
+    "and": (reduce_and, all_bits, elementwise.bitwise_and),
+    "or": (reduce_or, lambda dtype: 0, elementwise.bitwise_or),
+    "xor": (reduce_xor, lambda dtype: 0, elementwise.bitwise_xor),
 }
 
 
@@ -595,16 +593,16 @@ def _better(is_beyond: Callable[[Any, Any], Any]) -> Callable[[Pair, Pair], Pair
 
     def better(one: Pair, other: Pair) -> Pair:
         (x, i), (y, j) = one, other
-        is_first = extremes.lt(i, j)
+        is_first = elementwise.lt(i, j)
         if is_inexact(typeof(x).dtype):
-            is_nan = extremes.ne(x, x)
+            is_nan = elementwise.ne(x, x)
             is_chosen = is_beyond(x, y) | is_nan
-            ties = extremes.eq(x, y) | is_nan & extremes.ne(y, y)
-            has_index = extremes.select(ties, is_first, is_chosen)
+            ties = elementwise.eq(x, y) | is_nan & elementwise.ne(y, y)
+            has_index = elementwise.select(ties, is_first, is_chosen)
         else:
             is_chosen = is_beyond(x, y)
-            has_index = is_chosen | extremes.eq(x, y) & is_first
-        return extremes.select(is_chosen, x, y), extremes.select(has_index, i, j)
+            has_index = is_chosen | elementwise.eq(x, y) & is_first
+        return elementwise.select(is_chosen, x, y), elementwise.select(has_index, i, j)
 
     return better
 
@@ -651,5 +649,5 @@ def _declare_arg(
     )
 
 
-_declare_arg(argmax_p, extremes.gt, smallest)
-_declare_arg(argmin_p, extremes.lt, largest)
+_declare_arg(argmax_p, elementwise.gt, smallest)
+_declare_arg(argmin_p, elementwise.lt, largest)

@@ -5,8 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import minijax.lax.elementwise as elementwise
-import minijax.lax.elementwise as extremes
-import minijax.lax.elementwise as selection
 import minijax.lax.reductions as reductions
 import minijax_stage2 as stage2
 from minijax.errors.arguments import checking_arguments
@@ -444,7 +442,7 @@ def _select_and_gather_lower(
 
     def computation(x: Any, t: Any, y: Any, u: Any) -> list[Any]:
         which = compare(x, y)
-        return [selection.select(which, x, y), selection.select(which, t, u)]
+        return [elementwise.select(which, x, y), elementwise.select(which, t, u)]
 
     jaxpr = trace_to_jaxpr(computation, [scalar] * 4, "lowering", None).jaxpr
     # Padding and gaps lose to all other numbers, and their tangents are 0.
@@ -594,14 +592,14 @@ declare(
 
 reduce_window_max = declare_window(
     "reduce_window_max",
-    extremes.max,
+    elementwise.max,
     reductions.smallest,
     kinds="biuf",
     jvp=lambda t, out, x, **window: _select_and_gather(t, x, "ge", **window),
 )
 reduce_window_min = declare_window(
     "reduce_window_min",
-    extremes.min,
+    elementwise.min,
     reductions.largest,
     kinds="biuf",
     jvp=lambda t, out, x, **window: _select_and_gather(t, x, "le", **window),

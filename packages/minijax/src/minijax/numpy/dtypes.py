@@ -12,7 +12,6 @@ from minijax.errors.tracebacks import hiding_frames
 from minijax.runtime.array import Array
 from minijax.runtime.devices import devices
 from minijax.settings import number_types
-from minijax.settings import number_types as promotion
 from minijax.settings.config import config
 from minijax.settings.number_types import parse_dtype, set_number_types, types_here, warn
 from minijax_stage2 import ShapedArray, typeof
@@ -66,7 +65,7 @@ def dtype_of_mean(x: Any) -> np.dtype[Any]:
 
 def to_common_dtype(*operands: Any, inexact: bool = False) -> list[Array]:
     """The operands in their common dtype, whatever their shapes; see `promote`."""
-    common = promotion.result_type(*map(typeof, operands))
+    common = number_types.result_type(*map(typeof, operands))
     if inexact:
         common = common.update(dtype=inexact_dtype(common.dtype))
     return [cast(x, common) for x in operands]

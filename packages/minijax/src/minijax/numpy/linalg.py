@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import minijax.numpy.reductions as along
 import minijax_stage2 as stage2
 from minijax import lax
 from minijax.dtypes import DTypeLike
@@ -316,7 +315,7 @@ pinv_p = Primitive("pinv")
 def _pseudoinverses(a: Any, rtol: Any) -> list[Any]:
     u, s, vh = svd_of(a, full_matrices=False)
     ndim = typeof(s).ndim
-    largest = lax.reduce_max(s, [ndim - 1]) if typeof(s).size else along.sum(s, -1)
+    largest = lax.reduce_max(s, [ndim - 1]) if typeof(s).size else reductions.sum(s, -1)
     cutoff = lax.broadcast_in_dim(rtol * largest, typeof(s).shape, range(ndim - 1))
     counts = s > cutoff
     inverse = lax.select(counts, lax.reciprocal(s), lax.full_like(s, 0))
@@ -435,7 +434,7 @@ def _lstsq(a: ArrayLike, b: ArrayLike, rcond: Any) -> tuple[Array, Array, Array,
     if rcond is None:
         rcond = float(np.finfo(typeof(a).dtype).eps) * max(m, n)
     u, s, vh = svd_of(a, full_matrices=False)
-    counts = s >= lax.convert_element_type(rcond, typeof(s).dtype) * along.max(s)
+    counts = s >= lax.convert_element_type(rcond, typeof(s).dtype) * reductions.max(s)
     safe = lax.select(counts, s, lax.full_like(s, 1))
     inverse = lax.select(counts, lax.reciprocal(safe), lax.full_like(s, 0))
     x = matrices.matmul(
@@ -445,7 +444,7 @@ def _lstsq(a: ArrayLike, b: ArrayLike, rcond: Any) -> tuple[Array, Array, Array,
     squares = lax.square(lax.abs(rest))
     residuals = lax.reduce_sum(squares, [0])
     x = lax.squeeze(x, [1]) if is_vector else x
-    return x, residuals, along.sum(counts), s
+    return x, residuals, reductions.sum(counts), s
 
 
 @operation(static="ind")
@@ -817,7 +816,7 @@ def norm(x: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False
 def _length(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     """The square root of the sum of squares."""
     squares = x * lax.conj(x) if typeof(x).dtype.kind == "c" else lax.mul(x, x)
-    return lax.sqrt(along.sum(matrices.real_part(squares), axes, keepdims=keepdims))
+    return lax.sqrt(reductions.sum(matrices.real_part(squares), axes, keepdims=keepdims))
 
 
 def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
@@ -831,20 +830,20 @@ def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
     if ord == np.inf:
         return _largest(size, axes, keepdims)
     if ord == -np.inf:
-        return along.min(size, axes, keepdims=keepdims)
+        return reductions.min(size, axes, keepdims=keepdims)
     if ord == 0:
-        return along.sum(x != 0, axes, dtype=typeof(size).dtype, keepdims=keepdims)
+        return reductions.sum(x != 0, axes, dtype=typeof(size).dtype, keepdims=keepdims)
     if ord == 1:
-        return along.sum(size, axes, keepdims=keepdims)
+        return reductions.sum(size, axes, keepdims=keepdims)
     ord = float(ord)
-    total = along.sum(stage2.power(size, ord), axes, keepdims=keepdims)
+    total = reductions.sum(stage2.power(size, ord), axes, keepdims=keepdims)
     return stage2.power(total, 1.0 / ord)
 
 
 def _largest(sizes: Any, axis: int | tuple[int, ...], keepdims: bool) -> Any:
     """The largest of nonnegative numbers along axes; 0 if they are empty."""
     initial = None if typeof(sizes).size else 0
-    return along.max(sizes, axis, keepdims=keepdims, initial=initial)
+    return reductions.max(sizes, axis, keepdims=keepdims, initial=initial)
 
 
 def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
@@ -853,14 +852,14 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
         return _length(x, axes, keepdims)
     if ord in (1, -1, np.inf, -np.inf):
         summed, over = (rows, columns) if abs(ord) == 1 else (columns, rows)
-        sums = along.sum(lax.abs(x), summed, keepdims=True)
-        out = (_largest if ord > 0 else along.min)(sums, over, keepdims=True)
+        sums = reductions.sum(lax.abs(x), summed, keepdims=True)
+        out = (_largest if ord > 0 else reductions.min)(sums, over, keepdims=True)
         return out if keepdims else lax.squeeze(out, axes)
     if ord not in (2, -2, "nuc"):
         raise ValueError(f"norm: there is no norm ord={ord!r} of matrices")
     others = [axis for axis in range(typeof(x).ndim) if axis not in axes]
     s = svdvals(stage2.transpose(x, [*others, rows, columns]))
-    combine = along.sum if ord == "nuc" else _largest if ord == 2 else along.min
+    combine = reductions.sum if ord == "nuc" else _largest if ord == 2 else reductions.min
     out = combine(s, -1, keepdims=False)
     return lax.expand_dims(out, axes) if keepdims else out
 
@@ -923,13 +922,13 @@ def cond(x: ArrayLike, p: Any = None) -> Array:
     x = to_inexact(x)
     if p in (None, 2, -2):
         s = eigen.svd(x, compute_uv=False)
-        largest, smallest = along.max(s, -1), along.min(s, -1)
+        largest, smallest = reductions.max(s, -1), reductions.min(s, -1)
         if p == -2:
             return lax.div(smallest, largest)
         out = lax.div(largest, smallest)
     else:
         out = norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
-    had_nan = along.any(lax.ne(x, x), (-2, -1))
+    had_nan = reductions.any(lax.ne(x, x), (-2, -1))
     singular = (out != out) & lax.bitwise_not(had_nan)
     return lax.select(singular, lax.full_like(out, np.inf), out)
 
@@ -955,7 +954,7 @@ def matrix_rank(
     """
     x = to_inexact(M)
     if typeof(x).ndim < 2:
-        return lax.convert_element_type(along.any(stage2.ne(x, 0)), "int32")
+        return lax.convert_element_type(reductions.any(stage2.ne(x, 0)), "int32")
     rtol = tol if rtol is None else rtol
     s = eigen.svd(x, compute_uv=False)
     dtype = matrices.real_dtype(typeof(x).dtype)
@@ -964,8 +963,8 @@ def matrix_rank(
     rtol = lax.convert_element_type(rtol, dtype)
     if typeof(rtol).ndim:
         rtol = lax.expand_dims(rtol, [typeof(rtol).ndim])
-    cutoff = stage2.mul(along.max(s, -1, keepdims=True), rtol)
-    return along.sum(s > cutoff, -1, dtype=default_int())
+    cutoff = stage2.mul(reductions.max(s, -1, keepdims=True), rtol)
+    return reductions.sum(s > cutoff, -1, dtype=default_int())
 
 
 __all__ = [

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-import minijax.primitives.routines as lapack
 import minijax.primitives.routines as routines
 import minijax_stage2 as stage2
 from minijax.lax.control_flow.while_loop import while_loop
@@ -136,7 +135,7 @@ def _eigh_lower(b: FunctionBuilder, out_avals: Avals, x: Value, *, lower: bool) 
         [*out_avals, info],
         x.aval.ndim - 2,
         in_place={0: 0},
-        cpu=lapack.routine(("syevd", "heevd"), x, mode="V", uplo="L" if lower else "U"),
+        cpu=routines.routine(("syevd", "heevd"), x, mode="V", uplo="L" if lower else "U"),
         cuda=Routine("cusolver_syevd_ffi", {"algorithm": Letter("\0"), "lower": lower}),
     )
     return routines.nan_unless_done(b, failed, [v, w])
@@ -268,7 +267,7 @@ def _eig_lower(
         [x],
         outs,
         x.aval.ndim - 2,
-        cpu=lapack.routine("geev", x, **letters),
+        cpu=routines.routine("geev", x, **letters),
         cuda=Routine(
             "cuhybrid_eig_real" if is_real else "cuhybrid_eig_comp",
             {"left": left, "magma": "auto", "right": right},
@@ -369,7 +368,7 @@ def _schur_lower(b: FunctionBuilder, out_avals: Avals, x: Value, *, vectors: boo
         outs,
         x.aval.ndim - 2,
         in_place={0: 0},
-        cpu=lapack.routine("gees", x, mode="V" if vectors else "N", sort="N"),
+        cpu=routines.routine("gees", x, mode="V" if vectors else "N", sort="N"),
     )
     return routines.nan_unless_done(b, failed, [t, z] if vectors else [t])
 
@@ -528,7 +527,7 @@ def _svd_lower(
     u, vh = out_avals[1:] if compute_uv else square
     outs = [x.aval, out_avals[0], u, vh, routines.info_type(lead)]
     mode = ("A" if full_matrices else "S") if compute_uv else "N"
-    routine = lapack.routine(_ROUTINES[algorithm], x, mode=mode)
+    routine = routines.routine(_ROUTINES[algorithm], x, mode=mode)
     found = routines.call_routine(b, "svd", [x], outs, len(lead), in_place={0: 0}, cpu=routine)
     _, *factors, failed = found
     return routines.nan_unless_done(b, failed, factors[: len(out_avals)])

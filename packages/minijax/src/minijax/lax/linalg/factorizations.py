@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-import minijax.primitives.routines as lapack
 import minijax.primitives.routines as routines
 import minijax_stage2 as stage2
 from minijax.lax.barriers import stop_gradient
@@ -82,7 +81,7 @@ def _cholesky_lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Val
         [*out_avals, info],
         x.aval.ndim - 2,
         in_place={0: 0},
-        cpu=lapack.routine("potrf", x, uplo="L"),
+        cpu=routines.routine("potrf", x, uplo="L"),
         cuda=Routine("cusolver_potrf_ffi", {"lower": True}),
     )
     return routines.nan_unless_done(b, failed, [factor])
@@ -262,7 +261,7 @@ def _lu_lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) ->
         [*out_avals, info],
         batch,
         in_place={0: 0},
-        cpu=lapack.routine("getrf", x),
+        cpu=routines.routine("getrf", x),
         cuda=Routine("cusolver_getrf_ffi"),
     )
     one = b.constant(1, pivots.aval)  # LAPACK counts from 1
@@ -603,7 +602,7 @@ def _geqrf_lower(b: FunctionBuilder, out_avals: Avals, x: Value) -> list[Value]:
         out_avals,
         x.aval.ndim - 2,
         in_place={0: 0},
-        cpu=lapack.routine("geqrf", x),
+        cpu=routines.routine("geqrf", x),
         cuda=Routine("cusolver_geqrf_ffi"),
     )
 
@@ -633,7 +632,7 @@ def _geqp3_lower(b: FunctionBuilder, out_avals: Avals, x: Value) -> list[Value]:
         out_avals,
         x.aval.ndim - 2,
         in_place={0: 0, 1: 1},
-        cpu=lapack.routine("geqp3", x),
+        cpu=routines.routine("geqp3", x),
         cuda=Routine("cuhybrid_geqp3", {"magma": "auto"}),
     )
 
@@ -672,7 +671,7 @@ def _householder_product_lower(
         out_avals,
         a.aval.ndim - 2,
         in_place={0: 0},
-        cpu=lapack.routine(("orgqr", "ungqr"), a),
+        cpu=routines.routine(("orgqr", "ungqr"), a),
         cuda=Routine("cusolver_orgqr_ffi"),
     )
 
@@ -847,7 +846,7 @@ def _hessenberg_lower(b: FunctionBuilder, out_avals: Avals, a: Value) -> list[Va
         outs,
         a.aval.ndim - 2,
         in_place={0: 0},
-        cpu=lapack.routine("gehrd", a, low=1, high=a.aval.shape[-1]),
+        cpu=routines.routine("gehrd", a, low=1, high=a.aval.shape[-1]),
     )
     return routines.nan_unless_done(b, failed, reduced)
 
@@ -907,7 +906,7 @@ def _tridiagonal_lower(
         outs,
         a.aval.ndim - 2,
         in_place={0: 0},
-        cpu=lapack.routine(("sytrd", "hetrd"), a, uplo="L" if lower else "U"),
+        cpu=routines.routine(("sytrd", "hetrd"), a, uplo="L" if lower else "U"),
         cuda=Routine("cusolver_sytrd_ffi", {"lower": lower}),
     )
     return routines.nan_unless_done(b, failed, reduced)
@@ -986,7 +985,7 @@ def _ormqr_lower(
         out_avals,
         a.aval.ndim - 2,
         in_place={2: 0},
-        cpu=lapack.routine(("ormqr", "unmqr"), a, **flags),
+        cpu=routines.routine(("ormqr", "unmqr"), a, **flags),
         cuda=Routine("cusolver_ormqr_ffi", flags),
     )
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-import minijax.primitives.routines as lapack
 import minijax.primitives.routines as routines
 import minijax_stage2 as stage2
 from minijax.lax.elementwise import conj
@@ -113,8 +112,8 @@ def _triangular_solve_lower(
     """
     if conjugate_a and not transpose_a:
         a = _conjugate(builder, a)
-    if platform_of(builder) == "cpu" and lapack.has_routines(a.aval.dtype):
-        trsm = lapack.routine(
+    if platform_of(builder) == "cpu" and routines.has_routines(a.aval.dtype):
+        trsm = routines.routine(
             "trsm",
             a,
             side="L" if left_side else "R",
@@ -263,7 +262,7 @@ def _tridiagonal_solve_lower(
         )
     outs = [*(x.aval for x in operands), routines.info_type(b.aval.shape[:-2])]
     in_place = {i: i for i in range(len(operands))}
-    gtsv = lapack.routine("gtsv", dl)
+    gtsv = routines.routine("gtsv", dl)
     *_, x, failed = routines.call_routine(builder, name, operands, outs, batch, in_place, cpu=gtsv)
     return routines.nan_unless_done(builder, failed, [x])
 
