@@ -26,19 +26,19 @@ ON_GPU_OTHERWISE = 2e-2  # of dtypes of 16 bits and less
 OF_THE_CPU = (
     "tests/devices/",
     "tests/processes/",
-    "packages/minijax/tests/house/test_processes.py",
+    "packages/glassjax/tests/house/test_processes.py",
 )
 
 ENVIRONMENT = {
-    "cpu": {"MINIJAX_PLATFORMS": "cpu", "JAX_PLATFORMS": "cpu"},
+    "cpu": {"GLASSJAX_PLATFORMS": "cpu", "JAX_PLATFORMS": "cpu"},
     "gpu": {
-        "MINIJAX_PLATFORMS": "cuda,cpu",
+        "GLASSJAX_PLATFORMS": "cuda,cpu",
         "JAX_PLATFORMS": "cuda,cpu",
         # Two libraries, and a worker on each core, share the memory.
-        "MINIJAX_PYTHON_CLIENT_PREALLOCATE": "false",
+        "GLASSJAX_PYTHON_CLIENT_PREALLOCATE": "false",
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
         # Otherwise products of 32-bit floats are those of 19 bits.
-        "MINIJAX_DEFAULT_MATMUL_PRECISION": "highest",
+        "GLASSJAX_DEFAULT_MATMUL_PRECISION": "highest",
         "JAX_DEFAULT_MATMUL_PRECISION": "highest",
     },
 }
@@ -69,17 +69,17 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     _note_what_is_reached(config)
     device = config.getoption("--device")
-    if device == "gpu" and importlib.util.find_spec("minijax") is not None:
+    if device == "gpu" and importlib.util.find_spec("glassjax") is not None:
         _require_gpu()
         _widen_tolerances()
 
 
 def _require_gpu():
-    import minijax
+    import glassjax
 
     try:
-        minijax.devices("gpu")
-    except minijax.errors.PlatformError as error:
+        glassjax.devices("gpu")
+    except glassjax.errors.PlatformError as error:
         reason = str(error).partition("\n  at ")[0]
         pytest.exit(f"--device gpu: no test was run. {reason}", returncode=4)
 

@@ -5,7 +5,7 @@ Tests        tests runs tests-stage1 to tests-processes; nightly, minimums and n
              tests-browser looks at the site that docs has built
 Sources      lint, format, types, lines
 Speed        bench; instructions fails if a count has grown
-Compatible   compat runs libraries written for JAX on minijax; compat-on-jax on JAX;
+Compatible   compat runs libraries written for JAX on glassjax; compat-on-jax on JAX;
              suites runs their own tests
 Searches     fuzz, result-types, ulps, bad-input, soak: for defects that no test covers;
              mutants: are broken rules found by the tests?
@@ -40,11 +40,11 @@ nox.options.sessions = ["lint", "types", "tests", "docs"]
 
 # What is run here leaves its user's compile cache alone. Tests keep programs in one of their own,
 # so that they take half of the time when they run again.
-os.environ["MINIJAX_ENABLE_COMPILATION_CACHE"] = "false"
+os.environ["GLASSJAX_ENABLE_COMPILATION_CACHE"] = "false"
 KEPT_PROGRAMS = Path(".programs").absolute()
 KEEPING_PROGRAMS = {
-    "MINIJAX_ENABLE_COMPILATION_CACHE": "true",
-    "MINIJAX_COMPILATION_CACHE_DIR": str(KEPT_PROGRAMS / "minijax"),
+    "GLASSJAX_ENABLE_COMPILATION_CACHE": "true",
+    "GLASSJAX_COMPILATION_CACHE_DIR": str(KEPT_PROGRAMS / "glassjax"),
     "JAX_COMPILATION_CACHE_DIR": str(KEPT_PROGRAMS / "jax"),
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
@@ -71,17 +71,17 @@ class Stage:
 
 
 STAGES = (
-    Stage("stage1", "minijax-stage1", (), "derivative(lambda x: mul(x, x), 3.0) == 6.0"),
-    Stage("stage2", "minijax-stage2", ("numpy",), "jvp(sin, (0.0,), (1.0,)) == (0.0, 1.0)"),
+    Stage("stage1", "glassjax-stage1", (), "derivative(lambda x: mul(x, x), 3.0) == 6.0"),
+    Stage("stage2", "glassjax-stage2", ("numpy",), "jvp(sin, (0.0,), (1.0,)) == (0.0, 1.0)"),
     Stage(
         "stage3",
-        "minijax-stage3",
+        "glassjax-stage3",
         ("jaxlib", "ml-dtypes", "scipy"),
         "jit(lambda x: -x)(2.0) == -2.0",
     ),
-    Stage("stage4", "minijax-stage4", (), "grad(lambda x: x * x)(3.0) == 6.0"),
-    Stage("watch", "minijax-watch", (), "str(Recording(1)) == 'no steps'"),
-    Stage("minijax", "minijax", (), "jit(grad(lambda x: x * x))(3.0) == 6.0"),
+    Stage("stage4", "glassjax-stage4", (), "grad(lambda x: x * x)(3.0) == 6.0"),
+    Stage("watch", "glassjax-watch", (), "str(Recording(1)) == 'no steps'"),
+    Stage("glassjax", "glassjax", (), "jit(grad(lambda x: x * x))(3.0) == 6.0"),
 )
 WATCH, LIBRARY = STAGES[-2:]
 
@@ -296,16 +296,16 @@ def tests_calls(session: nox.Session) -> None:
         "runtime/test_calls", "runtime/test_array", "runtime/test_jit", "runtime/test_notices",
         "settings/test_config", "explaining/test_recorder", "errors/test_tracebacks",
     )  # fmt: skip
-    tests = [f"packages/minijax/tests/{name}.py" for name in names]
+    tests = [f"packages/glassjax/tests/{name}.py" for name in names]
     arguments = arguments_for(session, tests)
     install(session, LIBRARY, *group("long-test"))
     # Eight devices not by our setting, whose default value the tests of settings try.
-    session.env.update({"MINIJAX_COMPILED": "0", "XLA_FLAGS": EIGHT_DEVICES["XLA_FLAGS"]})
+    session.env.update({"GLASSJAX_COMPILED": "0", "XLA_FLAGS": EIGHT_DEVICES["XLA_FLAGS"]})
     pytest(session, *ON_ALL_CORES, *BY_DAY, *arguments)
     if not has_c_compiler():
         session.warn("no C compiler is here: compiled calls are not tested")
         return
-    session.env["MINIJAX_COMPILED"] = "required"
+    session.env["GLASSJAX_COMPILED"] = "required"
     pytest(session, *BY_DAY, *arguments_for(session, tests[:1]))
 
 
@@ -322,7 +322,7 @@ def tests_against_jax(session: nox.Session) -> None:
 
 
 EIGHT_DEVICES = {
-    "MINIJAX_NUM_CPU_DEVICES": "8",
+    "GLASSJAX_NUM_CPU_DEVICES": "8",
     "XLA_FLAGS": "--xla_force_host_platform_device_count=8",  # JAX's
 }
 
@@ -355,7 +355,7 @@ def tests_browser(session: nox.Session) -> None:
     if browser is None:
         session.error(f"no {' or '.join(BROWSERS)} is here; on Debian: apt-get install chromium")
     install_once(session, *group("browser"))
-    session.env["MINIJAX_BROWSER"] = browser
+    session.env["GLASSJAX_BROWSER"] = browser
     pytest(session, *TWO_AT_ONCE, *arguments_for(session, ["docs/tests"]))
 
 
@@ -365,7 +365,7 @@ def tests_gpu_compiler(session: nox.Session) -> None:
     # The plugin without NVIDIA's libraries, which only run programs.
     install(session, LIBRARY, *group("against-jax"))
     install_once(session, "--no-deps", "jax-cuda13-pjrt", "jax-cuda13-plugin")
-    files = ("packages/minijax/tests/runtime/test_topologies.py", "tests/runtime/test_plugin.py")
+    files = ("packages/glassjax/tests/runtime/test_topologies.py", "tests/runtime/test_plugin.py")
     pytest(session, "--numprocesses=auto", *arguments_for(session, files))
 
 
@@ -373,7 +373,7 @@ def tests_gpu_compiler(session: nox.Session) -> None:
 def compat(session: nox.Session) -> None:
     """Runs libraries written for JAX without it; `-- --quick` some, `-- optax` one of them."""
     skip_below_python_312(session, "flax and others are run in releases for these")
-    install(session, LIBRARY, "packages/minijax-as-jax", *group("compat"))
+    install(session, LIBRARY, "packages/glassjax-as-jax", *group("compat"))
     session.run("python", "-W", "ignore", "-m", "compat", *session.posargs)
 
 
@@ -388,7 +388,7 @@ def compat_on_jax(session: nox.Session) -> None:
 def suites(session: nox.Session) -> None:
     """Runs the test suites of libraries written for JAX; `-- equinox` runs one of them."""
     skip_below_python_312(session, "flax and others are run in releases for these")
-    install(session, LIBRARY, "packages/minijax-as-jax", *group("compat", "suites"))
+    install(session, LIBRARY, "packages/glassjax-as-jax", *group("compat", "suites"))
     sources = session.cache_dir / "suites"
     if not sources.exists():
         require_network(session)
@@ -402,7 +402,7 @@ def today() -> str:
 
 # By day, laws are tried on programs that compile faster, and so are JAX's.
 AS_OPTIMIZED_AS_FOR_USERS = {
-    "MINIJAX_DISABLE_MOST_OPTIMIZATIONS": "false",
+    "GLASSJAX_DISABLE_MOST_OPTIMIZATIONS": "false",
     "JAX_DISABLE_MOST_OPTIMIZATIONS": "false",
 }
 
@@ -412,7 +412,7 @@ def nightly(session: nox.Session) -> None:
     """Runs all tests, with what other sessions leave out; longer searches; and suites."""
     install(session, LIBRARY, *group("against-jax"))
     session.env.update(AS_OPTIMIZED_AS_FOR_USERS)
-    pytest(session, *ON_ALL_CORES, "packages/minijax/tests", *session.posargs)
+    pytest(session, *ON_ALL_CORES, "packages/glassjax/tests", *session.posargs)
     pytest(session, *ON_ALL_CORES, WITHOUT_PROCESSES, "tests", *session.posargs)
     session.run("python", "-m", "fuzzing.fuzz", "--seconds", "1200", "--seed", today())
     session.run("python", "-m", "fuzzing.result_types", "--seed", today())
@@ -519,7 +519,7 @@ def types(session: nox.Session) -> None:
     except nox.command.CommandFailed:
         session.warn("pyright is not to be had here: programs are checked with mypy alone")
     session.run("mypy", *session.posargs)
-    session.run("pytest", "-q", "packages/minijax/tests/house/test_typing.py")
+    session.run("pytest", "-q", "packages/glassjax/tests/house/test_typing.py")
 
 
 # Speed
@@ -527,7 +527,7 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measures minijax and JAX side by side."""
+    """Measures glassjax and JAX side by side."""
     install(session, LIBRARY, *group("bench"))
     session.run("python", "-m", "benchmarks", *session.posargs)
 

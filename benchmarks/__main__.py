@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None, groups: Groups = GROUPS) -> Non
             print(json.dumps({"group": group, "name": line.name}) if options.json else line.name)
         return
     # What is measured is compiled, but where the compile cache itself is measured.
-    os.environ["MINIJAX_ENABLE_COMPILATION_CACHE"] = "false"
+    os.environ["GLASSJAX_ENABLE_COMPILATION_CACHE"] = "false"
     about, date = machine(), datetime.date.today().isoformat()
     command = shlex.join(sys.argv[1:] if arguments is None else arguments)
     run = Run(about, date, f"python -m benchmarks {command}".strip(), [])

@@ -35,8 +35,8 @@ Save = Callable[[Path, Any], None]
 Restore = Callable[[Path, Any], Any]
 
 
-def by_minijax() -> tuple[Save, Restore]:
-    from minijax import checkpoints
+def by_glassjax() -> tuple[Save, Restore]:
+    from glassjax import checkpoints
 
     return (
         lambda path, tree: checkpoints.save(path, 0, tree).wait(),
@@ -92,7 +92,7 @@ def figures(name: str, pairs: int) -> list[float]:
     """Seconds of ours and orbax's in turn, in this process, which has eight devices."""
     with tempfile.TemporaryDirectory() as directory:
         actions = []
-        for lib, functions in zip(libraries(), (by_minijax(), by_orbax()), strict=True):
+        for lib, functions in zip(libraries(), (by_glassjax(), by_orbax()), strict=True):
             of_library = Path(directory) / lib.core.__name__
             of_library.mkdir()
             actions.append(CASES[name](lib, of_library, *functions))

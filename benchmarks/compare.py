@@ -90,7 +90,7 @@ def serve(lines: dict[str, Line]) -> None:
             if "prepare" in question:
                 line = lines[question["prepare"]]
                 assert line.case is not None
-                action = line.case(library("minijax"))
+                action = line.case(library("glassjax"))
                 answer: float | str = timed(action)
             else:
                 answer = timed(action, question["number"])

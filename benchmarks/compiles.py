@@ -144,8 +144,8 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="print those that are fast, too")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    os.environ["MINIJAX_ENABLE_COMPILATION_CACHE"] = "false"
-    os.environ["MINIJAX_SLOW_COMPILE_NOTICE_SECS"] = "0"
+    os.environ["GLASSJAX_ENABLE_COMPILATION_CACHE"] = "false"
+    os.environ["GLASSJAX_SLOW_COMPILE_NOTICE_SECS"] = "0"
     if options.work:
         return work()
     print(", ".join(f"{what} {value}" for what, value in machine().items()))

@@ -22,7 +22,7 @@ from benchmarks.measure import (
 from benchmarks.programs import Library, libraries
 
 EIGHT_DEVICES = {
-    "MINIJAX_NUM_CPU_DEVICES": "8",
+    "GLASSJAX_NUM_CPU_DEVICES": "8",
     "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
 }
 

@@ -16,12 +16,12 @@ import numpy as np
 from benchmarks import programs
 from benchmarks.measure import Action, Line, Row, timed
 from benchmarks.programs import Library, library
-from minijax_stage2 import jvp, sin
-from minijax_stage3 import ClosedJaxpr, dce_jaxpr, eval_jaxpr, make_jaxpr, typecheck_jaxpr
-from minijax_stage3.jaxpr import consts_as_invars
-from minijax_stage4 import UndefPrimal, grad, partial_eval_jaxpr
-from minijax_stage4.linearize import linearize_flat
-from minijax_stage4.transpose import backward_pass
+from glassjax_stage2 import jvp, sin
+from glassjax_stage3 import ClosedJaxpr, dce_jaxpr, eval_jaxpr, make_jaxpr, typecheck_jaxpr
+from glassjax_stage3.jaxpr import consts_as_invars
+from glassjax_stage4 import UndefPrimal, grad, partial_eval_jaxpr
+from glassjax_stage4.linearize import linearize_flat
+from glassjax_stage4.transpose import backward_pass
 
 REPEATS = {1_000: 7, 10_000: 5, 100_000: 3}
 SIZES = tuple(REPEATS)
@@ -120,7 +120,7 @@ def beside_jax(
     def measure(quick: bool) -> Row:
         ours, peer = (
             seconds_by_size(lambda size, lib=lib: case(lib, size), chosen[:2] if quick else chosen)
-            for lib, chosen in ((library("minijax"), sizes), (library("jax"), peer_sizes))
+            for lib, chosen in ((library("glassjax"), sizes), (library("jax"), peer_sizes))
         )
         both = max(size for size in ours if size in peer)
         note = f"{growth(ours)}; JAX: {growth(peer)}"

@@ -19,7 +19,7 @@ from benchmarks import calls
 from benchmarks.measure import Case, Line, Row, Skip
 from benchmarks.staging import GRADIENTS, LOOPS, WHOLE, trace, trace_and_lower
 from benchmarks.startup import FIRST_RESULT
-from minijax.runtime import compiled_calls
+from glassjax.runtime import compiled_calls
 
 Environment = dict[str, str] | None
 
@@ -89,10 +89,10 @@ def line(name: str, count: Callable[[str, Environment], int], budget: float | No
     """The line of a count, given the name of a library and environment variables."""
 
     def measure(quick: bool) -> Row:
-        ours, peer = count("minijax", None), count("jax", None)
+        ours, peer = count("glassjax", None), count("jax", None)
         return Row(name, ours, peer, ours / peer, unit="I")
 
-    return Line(name, measure, budget, figure=lambda env: count("minijax", env))
+    return Line(name, measure, budget, figure=lambda env: count("glassjax", env))
 
 
 def program_line(name: str, program: str, budget: float) -> Line:
@@ -123,13 +123,13 @@ LINES = [
 
 # The counts of which a commit keeps a record.
 RECORDED = {
-    "import": lambda: count_of_program("import minijax"),
+    "import": lambda: count_of_program("import glassjax"),
     **{
-        name: lambda name=name: count_of_case(name, "minijax", LATER)
+        name: lambda name=name: count_of_case(name, "glassjax", LATER)
         for name in ("trace MLP step", "trace and lower MLP step", "call, 3 leaves")
     },
     "call, 3 leaves, by Python": lambda: count_of_case(
-        "call, 3 leaves", "minijax", LATER, {**os.environ, "MINIJAX_COMPILED": "0"}
+        "call, 3 leaves", "glassjax", LATER, {**os.environ, "GLASSJAX_COMPILED": "0"}
     ),
 }
 BY_MODULE = {"call, 3 leaves"}  # by Python, where calls are not compiled

@@ -19,17 +19,17 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 PACKAGES = {
-    "minijax_stage1": ROOT / "packages/stage1/src/minijax_stage1",
-    "minijax_stage2": ROOT / "packages/stage2/src/minijax_stage2",
-    "minijax_stage3": ROOT / "packages/stage3/src/minijax_stage3",
-    "minijax_stage4": ROOT / "packages/stage4/src/minijax_stage4",
-    "minijax_watch": ROOT / "packages/watch/src/minijax_watch",
-    "minijax": ROOT / "packages/minijax/src/minijax",
+    "glassjax_stage1": ROOT / "packages/stage1/src/glassjax_stage1",
+    "glassjax_stage2": ROOT / "packages/stage2/src/glassjax_stage2",
+    "glassjax_stage3": ROOT / "packages/stage3/src/glassjax_stage3",
+    "glassjax_stage4": ROOT / "packages/stage4/src/glassjax_stage4",
+    "glassjax_watch": ROOT / "packages/watch/src/glassjax_watch",
+    "glassjax": ROOT / "packages/glassjax/src/glassjax",
 }
 # Packages by the links of the rows in the table of stages.
 OF_THE_README = {
-    **{str(number): f"minijax_stage{number}" for number in range(1, 5)},
-    "watch": "minijax_watch",
+    **{str(number): f"glassjax_stage{number}" for number in range(1, 5)},
+    "watch": "glassjax_watch",
 }
 BLANK = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
@@ -91,7 +91,7 @@ def table() -> Iterable[tuple[str, Count]]:
     """The packages, the stages first, and the rooms of the library."""
     for package, source in PACKAGES.items():
         yield package, total(source.rglob("*.py"))
-    library = PACKAGES["minijax"]
+    library = PACKAGES["glassjax"]
     yield "  names", total(library.glob("*.py"))
     for room in sorted(path.parent for path in library.glob("*/__init__.py")):
         yield f"  {room.name}/", total(room.rglob("*.py"))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.programs import Library, libraries
-from minijax.runtime import compiled_calls
+from glassjax.runtime import compiled_calls
 
 Action = Callable[[], Any]
 Case = Callable[[Library], Action]

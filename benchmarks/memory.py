@@ -1,4 +1,4 @@
-"""What minijax and JAX hold in memory, each in processes of its own, and what a step takes."""
+"""What glassjax and JAX hold in memory, each in processes of its own, and what a step takes."""
 
 import statistics
 
@@ -68,7 +68,7 @@ def in_fresh_processes(name: str, program: str, note: str) -> Line:
         pairs = []
         for _ in range(QUICK_PAIRS if quick else PAIRS):
             (ours,), (peer,) = (
-                figures_of(program.format(module=module)) for module in ("minijax", "jax")
+                figures_of(program.format(module=module)) for module in ("glassjax", "jax")
             )
             pairs.append((ours, peer))
         return row_of(name, pairs, unit="B", note=note)
@@ -85,7 +85,7 @@ def cached_executable(count: int = 200) -> Line:
         for _ in range(1 if quick else QUICK_PAIRS):
             ours, peer = (
                 figures_of(EXECUTABLES.format(module=module, count=count))
-                for module in ("minijax", "jax")
+                for module in ("glassjax", "jax")
             )
             held.append((ours[0], peer[0]))
             freed.append((ours[1] / ours[0], peer[1] / peer[0]))
@@ -120,7 +120,7 @@ def share_of_checkpoint() -> Line:
     def measure(quick: bool) -> Row:
         lib, _ = libraries()
         little, much = bytes_of_deep_step(lib), bytes_of_deep_step(lib, checkpointed=False)
-        return row_of(name, [(little, much)], unit="B", note="the peer is minijax without")
+        return row_of(name, [(little, much)], unit="B", note="the peer is glassjax without")
 
     return Line(name, measure, 0.5)
 

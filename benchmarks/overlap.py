@@ -9,14 +9,14 @@ from benchmarks.report import HEADER, table_line
 
 STEPS = """
 import os
-os.environ["MINIJAX_CPU_ENABLE_ASYNC_DISPATCH"] = "{asynchronous}"
-os.environ["MINIJAX_ENABLE_COMPILATION_CACHE"] = "false"
+os.environ["GLASSJAX_CPU_ENABLE_ASYNC_DISPATCH"] = "{asynchronous}"
+os.environ["GLASSJAX_ENABLE_COMPILATION_CACHE"] = "false"
 import time
-import minijax, minijax.numpy
+import glassjax, glassjax.numpy
 from benchmarks import programs
 
-lib = programs.Library("minijax", minijax, minijax.numpy)
-step = minijax.jit(programs.step_of(lib, programs.mlp_loss(lib)))
+lib = programs.Library("glassjax", glassjax, glassjax.numpy)
+step = glassjax.jit(programs.step_of(lib, programs.mlp_loss(lib)))
 params = programs.mlp_params(lib, {sizes})
 batch = programs.mlp_batch(lib, size={size}, inputs={sizes}[0])
 
@@ -47,7 +47,7 @@ def compare(name: str, model: tuple[tuple[int, ...], int, int], work: float) -> 
 
 
 def main() -> None:
-    print(HEADER.replace("minijax", "  sync ").replace("     peer", "    async"))
+    print(HEADER.replace("glassjax", "  sync ").replace("     peer", "    async"))
     for label, model in (("1,000 small steps", SMALL), ("50 larger steps", LARGE)):
         for work in (0.0, 0.0001, 0.001):
             name = f"{label}, {1e3 * work:g} ms of Python each"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from benchmarks.measure import QUICK_PAIRS, Line, Pairs, Row, row_of
-from minijax.distributed.runtime import reserved_port
+from glassjax.distributed.runtime import reserved_port
 
 START = """
 import time
@@ -56,7 +56,7 @@ def seconds(lib: str, program: str, count: int) -> float:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 text=True,
-                env={**os.environ, "MINIJAX_ENABLE_COMPILATION_CACHE": "false"},
+                env={**os.environ, "GLASSJAX_ENABLE_COMPILATION_CACHE": "false"},
             )
             for index in range(count)
         ]
@@ -72,7 +72,7 @@ def in_processes(name: str, program: str, count: int, budget: float) -> Line:
 
     def measure(quick: bool) -> Row:
         pairs: Pairs = [
-            (seconds("minijax", program, count), seconds("jax", program, count))
+            (seconds("glassjax", program, count), seconds("jax", program, count))
             for _ in range(QUICK_PAIRS if quick else 7)
         ]
         return row_of(name, pairs)

@@ -18,7 +18,7 @@ class Library(NamedTuple):
 
 def libraries() -> tuple[Library, Library]:
     """Ours and JAX."""
-    return library("minijax"), library("jax")
+    return library("glassjax"), library("jax")
 
 
 def library(name: str) -> Library:

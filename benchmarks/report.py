@@ -53,7 +53,7 @@ def runs_of(text: str) -> list[Run]:
 
 # The table in a terminal
 
-HEADER = f"{'':<42} {'minijax':>10} {'peer':>10} {'ratio':>7} {'budget':>7} verdict"
+HEADER = f"{'':<42} {'glassjax':>10} {'peer':>10} {'ratio':>7} {'budget':>7} verdict"
 
 
 def table_line(row: Row) -> str:
@@ -91,7 +91,10 @@ def markdown(run: Run) -> str:
     about = [f"| {name} | {value} |" for name, value in {"date": run.date, **machine}.items()]
     parts = [f"```bash\n{run.command}\n```", "\n".join(["| | |", "|---|---|", *about])]
     for group, rows in groups.items():
-        head = ["| line | minijax | peer | ratio | budget | verdict |", "|---|--:|--:|--:|--:|---|"]
+        head = [
+            "| line | glassjax | peer | ratio | budget | verdict |",
+            "|---|--:|--:|--:|--:|---|",
+        ]
         measured = [_markdown_line(row) for row in rows if row["ours"] is not None]
         parts.append(f"## {group}")
         parts += ["\n".join(head + measured)] if measured else []
@@ -178,7 +181,7 @@ def draw(run: Run, path: str) -> None:
     axes.axvline(1, color="gray", linewidth=0.8)
     labels = [f"{group}: {mark.label}" for group, mark in lines]
     axes.set_yticks(range(len(lines)), labels, fontsize=8)
-    axes.set(xscale="log", ylim=(len(lines) - 0.5, -0.5), xlabel="ratio: minijax / peer")
+    axes.set(xscale="log", ylim=(len(lines) - 0.5, -0.5), xlabel="ratio: glassjax / peer")
     axes.set_title(f"{run.date}, {run.machine['processor']}", fontsize=9)
     axes.grid(axis="x", alpha=0.3)
     if lines:

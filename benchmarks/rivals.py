@@ -78,7 +78,7 @@ def beside(
 ) -> Line:
     def measure(quick: bool) -> Row:
         peer = theirs()
-        pairs = interleaved(ours(library("minijax")), peer, QUICK_PAIRS if quick else 15, number)
+        pairs = interleaved(ours(library("glassjax")), peer, QUICK_PAIRS if quick else 15, number)
         return row_of(name, pairs, note=f"the peer is {rival}")
 
     return Line(name, measure)

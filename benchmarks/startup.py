@@ -30,8 +30,8 @@ def second_process(name: str, pairs: int) -> Line:
     def measure(quick: bool) -> Row:
         with tempfile.TemporaryDirectory() as directory:
             cached = os.environ | {
-                "MINIJAX_ENABLE_COMPILATION_CACHE": "true",
-                "MINIJAX_COMPILATION_CACHE_DIR": directory,
+                "GLASSJAX_ENABLE_COMPILATION_CACHE": "true",
+                "GLASSJAX_COMPILATION_CACHE_DIR": directory,
             }
             run_program(program, cached, lower)
             times = [
@@ -45,10 +45,10 @@ def second_process(name: str, pairs: int) -> Line:
 
 
 LINES = [
-    fresh_processes("import", "import minijax", "import jax", budget=0.35),
+    fresh_processes("import", "import glassjax", "import jax", budget=0.35),
     fresh_processes(
         "first result of a small jit",
-        FIRST_RESULT.format(module="minijax"),
+        FIRST_RESULT.format(module="glassjax"),
         FIRST_RESULT.format(module="jax"),
         budget=0.4,
         note="import included",

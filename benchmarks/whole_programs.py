@@ -421,7 +421,7 @@ def seconds(name: str, runner: str, steps: int) -> tuple[float, ...]:
 
     It is for a process of its own, in which it says whether arrays have 64 bits.
     """
-    if PROGRAMS[name].wide and runner in ("minijax", "jax"):
+    if PROGRAMS[name].wide and runner in ("glassjax", "jax"):
         library(runner).core.config.update("jax_enable_x64", True)
     given = actions(name, runner)
     start = time.perf_counter()
@@ -436,9 +436,9 @@ def pairs_of(name: str, rival: str, quick: bool) -> list[Pairs]:
     steps = QUICK_STEPS if quick else STEPS
     turns = []
     for turn in range(QUICK_PAIRS if quick else PAIRS):
-        order = ("minijax", rival) if turn % 2 else (rival, "minijax")
+        order = ("glassjax", rival) if turn % 2 else (rival, "glassjax")
         figures = {runner: figures_of(program.format(name, runner, steps)) for runner in order}
-        turns.append(zip(figures["minijax"], figures[rival], strict=True))
+        turns.append(zip(figures["glassjax"], figures[rival], strict=True))
     return [list(each) for each in zip(*turns, strict=True)]
 
 
@@ -475,7 +475,7 @@ def import_beside(rival: str) -> Line:
 
     def measure(quick: bool) -> Row:
         require(rival)
-        return fresh_processes(name, "import minijax", program).measure(quick)
+        return fresh_processes(name, "import glassjax", program).measure(quick)
 
     return Line(name, measure)
 

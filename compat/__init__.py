@@ -1,1 +1,1 @@
-"""Small programs on libraries written for JAX, the same with JAX and with minijax in its place."""
+"""Small programs on libraries written for JAX, the same with JAX and with glassjax in its place."""

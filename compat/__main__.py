@@ -1,7 +1,7 @@
 """Runs programs on libraries written for JAX, and compares their results with those on JAX.
 
 `python -m compat` in an environment with JAX keeps the results in `on_jax.json`; in one with
-`minijax-as-jax` it compares with these, and fails where a program does, or differs.
+`glassjax-as-jax` it compares with these, and fails where a program does, or differs.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import numpy as np
 
 HERE = Path(__file__).parent
 ON_JAX = HERE / "on_jax.json"
-ON_MINIJAX = HERE / "on_minijax.json"
+ON_GLASSJAX = HERE / "on_glassjax.json"
 
 NAMES = tuple(sorted(path.stem.removeprefix("with_") for path in HERE.glob("with_*.py")))
 QUICK = ("chex", "diffrax", "equinox", "flax_linen", "optax")
@@ -124,7 +124,7 @@ def main():
     is_on_jax = jax.__name__ == "jax"
     names = options.names or (QUICK if options.quick else NAMES)
     on_jax = json.loads(ON_JAX.read_text()) if ON_JAX.exists() else {}
-    on_minijax = json.loads(ON_MINIJAX.read_text()) if ON_MINIJAX.exists() else {}
+    on_glassjax = json.loads(ON_GLASSJAX.read_text()) if ON_GLASSJAX.exists() else {}
     failed = []
     for name in names:
         report = run_alone(name)
@@ -132,14 +132,14 @@ def main():
             on_jax[name] = report
             print(f"{name:12} {report.get('error', 'ok')}", flush=True)
         else:
-            report = on_minijax[name] = compared(report, on_jax.get(name))
+            report = on_glassjax[name] = compared(report, on_jax.get(name))
             print(line_of(name, report), flush=True)
         if "error" in report:
             failed.append(name)
     if is_on_jax:
         ON_JAX.write_text(json.dumps(on_jax, indent=1, sort_keys=True) + "\n")
     elif options.write:
-        ON_MINIJAX.write_text(json.dumps(on_minijax, indent=1, sort_keys=True) + "\n")
+        ON_GLASSJAX.write_text(json.dumps(on_glassjax, indent=1, sort_keys=True) + "\n")
     if failed:
         sys.exit(f"{len(failed)} of {len(names)} programs are not as on JAX: {', '.join(failed)}")
 

@@ -1,6 +1,6 @@
-"""Runs the test suites of libraries written for JAX on minijax, as `suites.toml` lists them.
+"""Runs the test suites of libraries written for JAX on glassjax, as `suites.toml` lists them.
 
-`python -m compat.suites FOLDER` takes an environment where `import jax` is minijax. The folder
+`python -m compat.suites FOLDER` takes an environment where `import jax` is glassjax. The folder
 keeps the sources of the releases installed there; those in it already are not fetched again.
 """
 
@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 
 HERE = Path(__file__).parent
 SUITES = tomllib.loads((HERE / "suites.toml").read_text(encoding="utf-8"))
-ON_MINIJAX = HERE / "suites_on_minijax.json"
+ON_GLASSJAX = HERE / "suites_on_glassjax.json"
 TEST_FILES = "python_files=test_*.py *_test.py"
 SECONDS = 300  # for one test
 
@@ -99,14 +99,14 @@ def main():
 
     import jax
 
-    if jax.__name__ != "minijax":
-        sys.exit(f"jax is JAX here, from {os.path.dirname(jax.__file__)}: install minijax-as-jax")
+    if jax.__name__ != "glassjax":
+        sys.exit(f"jax is JAX here, from {os.path.dirname(jax.__file__)}: install glassjax-as-jax")
     names = arguments.names or list(SUITES)
-    kept = json.loads(ON_MINIJAX.read_text()) if ON_MINIJAX.exists() else {}
+    kept = json.loads(ON_GLASSJAX.read_text()) if ON_GLASSJAX.exists() else {}
     for name in names:
         kept[name] = run(name, arguments.folder, options)
         if arguments.write:
-            ON_MINIJAX.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+            ON_GLASSJAX.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
     print(f"{'library':10} {'release':9} passed failed left out")
     for name in names:
         release, passed, failed = (kept[name][each] for each in ("release", "passed", "failed"))

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 from bars import bar
 
-import minijax.numpy as jnp
-from minijax import jit, lax, nn, random, tree, value_and_grad, vmap
-from minijax.example_libraries import optimizers
+import glassjax.numpy as jnp
+from glassjax import jit, lax, nn, random, tree, value_and_grad, vmap
+from glassjax.example_libraries import optimizers
 
 DATA = Path(__file__).parent / "data" / "digits.csv.gz"
 SIDE, DIGITS = 8, 10

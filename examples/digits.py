@@ -21,9 +21,9 @@ import numpy as np
 from bars import bar
 from reading import read_aloud
 
-import minijax.numpy as jnp
-from minijax import block_until_ready, grad, jit, make_jaxpr, nn, value_and_grad, vmap
-from minijax.example_libraries import optimizers
+import glassjax.numpy as jnp
+from glassjax import block_until_ready, grad, jit, make_jaxpr, nn, value_and_grad, vmap
+from glassjax.example_libraries import optimizers
 
 HERE = Path(__file__).parent
 LAYERS = (64, 128, 10)  # pixels, hidden units, digits
@@ -180,7 +180,7 @@ NEXT = """
 What to do now:
   ./noxw -s docs -- serve       opens the tutorial, which builds all of this from nothing
   ./noxw -s study -- stage1     lets you write the interpreters yourself
-  {python} -m minijax step examples/digits.py:change_of_surprise 'f32[2,10]' '[3, 1]'
+  {python} -m glassjax step examples/digits.py:change_of_surprise 'f32[2,10]' '[3, 1]'
                                 executes a gradient, an equation at a time
 """
 

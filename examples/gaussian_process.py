@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-import minijax
-import minijax.numpy as jnp
-from minijax import jit, lax, tree, value_and_grad, vmap
-from minijax.example_libraries import optimizers
+import glassjax
+import glassjax.numpy as jnp
+from glassjax import jit, lax, tree, value_and_grad, vmap
+from glassjax.example_libraries import optimizers
 
 HERE = Path(__file__).parent
 FIRST_HIDDEN_YEAR = 1991
@@ -153,7 +153,7 @@ def main():
     parser.add_argument("--steps", type=int, default=150, help="of the optimizer")
     parser.add_argument("--quick", action="store_true", help="15 steps, every fourth month")
     options = parser.parse_args()
-    minijax.config.update("jax_enable_x64", True)
+    glassjax.config.update("jax_enable_x64", True)
     steps, every = (15, 4) if options.quick else (options.steps, 1)
 
     times, values = load_co2()

@@ -9,8 +9,8 @@ composes with `jit`, `vmap` and `grad`. (Results are rounded to nearest, not out
 
 import math
 
-import minijax.numpy as jnp
-from minijax import core, grad, jit, lax, random, vmap
+import glassjax.numpy as jnp
+from glassjax import core, grad, jit, lax, random, vmap
 
 
 class Bounds(core.Trace):

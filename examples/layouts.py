@@ -2,7 +2,7 @@
 
 Nothing is computed, and the devices need not be there. For one size and mesh, or for many:
 
-    python -m minijax.plan examples/layouts.py --mesh data=64,model=8 billions=8 fsdp=True
+    python -m glassjax.plan examples/layouts.py --mesh data=64,model=8 billions=8 fsdp=True
     python examples/layouts.py
 
 Along the axis `data` of the mesh the batch is divided; along `model`, the work in each block: heads
@@ -13,10 +13,10 @@ and so are the two moments that Adam keeps of its gradients; the devices gather 
 import argparse
 import math
 
-import minijax.numpy as jnp
-from minijax import P, ShapeDtypeStruct, checkpoint, jit, lax, nn, tree, value_and_grad
-from minijax.experimental import plan
-from minijax.sharding import AbstractMesh, AxisType, use_abstract_mesh
+import glassjax.numpy as jnp
+from glassjax import P, ShapeDtypeStruct, checkpoint, jit, lax, nn, tree, value_and_grad
+from glassjax.experimental import plan
+from glassjax.sharding import AbstractMesh, AxisType, use_abstract_mesh
 
 SIZES = {  # by billions of parameters: blocks, width, width of the hidden layer, heads
     1: (14, 2048, 8192, 32),

@@ -22,9 +22,9 @@ from pathlib import Path
 
 import numpy as np
 
-import minijax.numpy as jnp
-from minijax import hessian, jit, lax, random, value_and_grad, vmap
-from minijax.example_libraries import optimizers
+import glassjax.numpy as jnp
+from glassjax import hessian, jit, lax, random, value_and_grad, vmap
+from glassjax.example_libraries import optimizers
 
 HERE = Path(__file__).parent
 STEPS_PER_YEAR = 20

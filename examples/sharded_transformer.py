@@ -9,11 +9,11 @@ they are needed. All layouts compute the same, so the losses are those of one de
 With `--checkpoints DIRECTORY` it saves what it has, and goes on from there when it is started
 again, in whatever layout.
 
-Without a GPU, the devices are parts of the CPU, 8 unless MINIJAX_NUM_CPU_DEVICES says otherwise.
+Without a GPU, the devices are parts of the CPU, 8 unless GLASSJAX_NUM_CPU_DEVICES says otherwise.
 Several processes share them like this:
 
     cd examples
-    python -m minijax.distributed.launch -n 2 --devices-per-process 4 sharded_transformer.py
+    python -m glassjax.distributed.launch -n 2 --devices-per-process 4 sharded_transformer.py
 """
 
 import argparse
@@ -22,14 +22,14 @@ import sys
 import time
 from functools import partial
 
-os.environ.setdefault("MINIJAX_NUM_CPU_DEVICES", "8")
+os.environ.setdefault("GLASSJAX_NUM_CPU_DEVICES", "8")
 
 import numpy as np
 from bars import bar
 from transformer import SIZES, init_parameters, load_text, loss, windows
 
-import minijax.numpy as jnp
-from minijax import (
+import glassjax.numpy as jnp
+from glassjax import (
     NamedSharding,
     P,
     checkpoints,
@@ -45,7 +45,7 @@ from minijax import (
     tree,
     value_and_grad,
 )
-from minijax.sharding import AxisType
+from glassjax.sharding import AxisType
 
 BATCH_SIZE = 32
 STEP_SIZE = 3e-3
@@ -165,7 +165,7 @@ def main():
     if sys.version_info < (3, 12):
         print("On Python 3.11, jaxlib cannot read divided arrays; so this takes one device.")
         options.data = options.model = 1
-    if "MINIJAX_COORDINATOR_ADDRESS" in os.environ:  # by the launcher
+    if "GLASSJAX_COORDINATOR_ADDRESS" in os.environ:  # by the launcher
         distributed.initialize()
     mesh = make_mesh((options.data, options.model), ("data", "model"), BY_COMPILER)
     letters, text, _ = load_text()

@@ -11,10 +11,10 @@ import argparse
 import math
 from typing import Any
 
-import minijax
-import minijax.numpy as jnp
-from minijax import jit, lax, vmap
-from minijax.experimental.jet import jet
+import glassjax
+import glassjax.numpy as jnp
+from glassjax import jit, lax, vmap
+from glassjax.experimental.jet import jet
 
 
 def derivatives_in_time(state, order):
@@ -54,7 +54,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="series of few terms")
     orders = (2, 4, 6) if parser.parse_args().quick else (4, 8, 12)
-    minijax.config.update("enable_x64", True)
+    glassjax.config.update("enable_x64", True)
     speeds = jnp.linspace(1.0, 1.2, 3)  # 1 gives a circle
     for order in orders:
         errors = jit(vmap(lambda speed, n=order: error_of(speed, 100, n)))(speeds)

@@ -1,4 +1,4 @@
-"""Bad arguments that minijax takes on purpose, where JAX raises an error: each with its reason."""
+"""Bad arguments that glassjax takes on purpose, where JAX raises an error: each with its reason."""
 
 import re
 from dataclasses import dataclass
@@ -89,7 +89,7 @@ ACCEPTED = [
         r"got an unexpected keyword argument",
     ),
     Acceptance(
-        "What JAX says that it has not implemented, minijax may have.",
+        "What JAX says that it has not implemented, glassjax may have.",
         (r".*",),
         r"^NotImplementedError",
     ),

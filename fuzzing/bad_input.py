@@ -5,8 +5,8 @@
     python -m fuzzing.bad_input --part 2/8 --seconds 3600
 
 What has to come of it is a result, or an error that our code raises on purpose; not an error from
-the insides of minijax, numpy or jaxlib, a call that does not end, a process that dies, nor a result
-where JAX raises an error, unless `fuzzing/accepted_calls.py` says that it is meant.
+the insides of glassjax, numpy or jaxlib, a call that does not end, a process that dies, nor a
+result where JAX raises an error, unless `fuzzing/accepted_calls.py` says that it is meant.
 """
 
 import argparse
@@ -108,8 +108,8 @@ def places(name: str, function: Any, call: Call) -> list[int | str | tuple[int, 
 
 def cases_of(name: str) -> Iterator[Case]:
     """All cases of a function: of the first call of its example that is not an error there."""
-    for number, call in enumerate(calls_of("minijax", name)[:1]):
-        for place in places(name, function_of("minijax", name), call):
+    for number, call in enumerate(calls_of("glassjax", name)[:1]):
+        for place in places(name, function_of("glassjax", name), call):
             parameter = _parameter_at(name, place)
             yield from (Case(name, number, place, parameter, value) for value in BAD_VALUES)
 
@@ -119,7 +119,7 @@ def _parameter_at(name: str, place: int | str | tuple[int, int]) -> str:
     number = place[1] if isinstance(place, tuple) else place
     if isinstance(place, int) and not is_method(name):
         with contextlib.suppress(TypeError, ValueError, IndexError):
-            parameter = list(inspect.signature(function_of("minijax", name)).parameters.values())[
+            parameter = list(inspect.signature(function_of("glassjax", name)).parameters.values())[
                 place
             ]
             if parameter.kind is not parameter.VAR_POSITIONAL:
@@ -154,12 +154,12 @@ def run(library: Any, calls: list[Call], case: Case) -> Any:
 
 
 def _is_ours(filename: str) -> bool:
-    return f"{os.sep}minijax" in filename and "site-packages" not in filename
+    return f"{os.sep}glassjax" in filename and "site-packages" not in filename
 
 
 def is_on_purpose(error: BaseException) -> bool:
     """Return True if a `raise` of ours, or of the program that is tried, raised the error."""
-    if type(error).__module__.startswith("minijax"):
+    if type(error).__module__.startswith("glassjax"):
         return True
     last: TracebackType | None = error.__traceback__
     while last is not None and last.tb_next is not None:
@@ -192,15 +192,15 @@ class Trial:
 
     def __init__(self, name: str, with_jax: bool):
         self.name = name
-        self.ours = calls_of("minijax", name)
+        self.ours = calls_of("glassjax", name)
         self.theirs = calls_of("jax", name) if with_jax else []
 
     def ours_of(self, case: Case) -> Outcome:
         """What becomes of the case here."""
-        import minijax
+        import glassjax
 
         try:
-            run(minijax, self.ours, case)
+            run(glassjax, self.ours, case)
         except Exception as error:
             text = f"{type(error).__name__}: {_first_line(error)}"
             if is_on_purpose(error) or text.startswith(OF_THE_CLASS_INT):
@@ -239,9 +239,9 @@ def work(pipe: Connection, with_jax: bool) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.dup2(nowhere, sys.stderr.fileno())
-    import minijax
+    import glassjax
 
-    minijax.config.update("traceback_filtering", "off")
+    glassjax.config.update("traceback_filtering", "off")
     warnings.simplefilter("ignore")
     trial: Trial | None = None
     while True:

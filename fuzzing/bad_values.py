@@ -1,4 +1,4 @@
-"""Values that hardly any argument may be, made anew for each call, for minijax and for JAX."""
+"""Values that hardly any argument may be, made anew for each call, for glassjax and for JAX."""
 
 import types
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Valid calls of every public function: those of the examples in its docstring.
 
-An example is run in a namespace whose modules are watched. Run with JAX in the place of minijax
+An example is run in a namespace whose modules are watched. Run with JAX in the place of glassjax
 it gives the arguments of the same calls there.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from fuzzing.method_calls import call_of_method, is_method, method_of, names_of_methods
 
-# Modules whose `__all__` is public, as they are called within minijax and within JAX.
+# Modules whose `__all__` is public, as they are called within glassjax and within JAX.
 MODULES = [
     "", "ad_checkpoint", "core", "custom_batching", "custom_derivatives", "debug", "dtypes",
     "example_libraries.optimizers", "example_libraries.stax", "export", "flatten_util", "image",
@@ -49,7 +49,7 @@ class Call:
 
 
 def module_of(library: str, module: str) -> Any:
-    """A module of `minijax` or of `jax`, which has no `ops` of all names."""
+    """A module of `glassjax` or of `jax`, which has no `ops` of all names."""
     return importlib.import_module(f"{library}.{module}" if module else library)
 
 
@@ -57,19 +57,19 @@ def public_functions() -> list[str]:
     """The full names of all public functions, each once, and of methods of arrays."""
     names, seen = [], set()
     for module in MODULES:
-        namespace = module_of("minijax", module)
+        namespace = module_of("glassjax", module)
         for name in namespace.__all__:
             value = getattr(namespace, name)
             if not callable(value) or isinstance(value, type | types.GenericAlias):
                 continue
-            if id(value) not in seen and (value.__module__ or "").startswith("minijax"):
+            if id(value) not in seen and (value.__module__ or "").startswith("glassjax"):
                 seen.add(id(value))
                 names.append(f"{module}.{name}".lstrip("."))
     return names + names_of_methods()
 
 
 def function_of(library: str, name: str) -> Any:
-    """A public function of `minijax` or of `jax`, by its full name; None if it has none such."""
+    """A public function of `glassjax` or of `jax`, by its full name; None if it has none such."""
     if is_method(name):
         return method_of(name)
     module, _, last = name.rpartition(".")
@@ -89,10 +89,10 @@ def calls_of(library: str, name: str) -> list[Call]:
         return calls
     watched = _watched_function(function, calls)
     namespace = _namespace(library, name, function, watched)
-    documented = inspect.getdoc(function_of("minijax", name)) or ""
+    documented = inspect.getdoc(function_of("glassjax", name)) or ""
     with _quiet():
         for example in doctest.DocTestParser().get_examples(documented):
-            if re.match(r"(from|import) minijax\b", example.source):  # what is given anyway
+            if re.match(r"(from|import) glassjax\b", example.source):  # what is given anyway
                 continue
             code = compile(example.source, f"<example of {name}>", "single")
             try:
@@ -154,13 +154,13 @@ class _Module:
 
 
 def _namespace(library: str, name: str, function: Any, watched: Any) -> dict[str, Any]:
-    """What the example of a function takes for granted; modules of `library` in minijax's place."""
+    """What a function's example takes for granted; modules of `library` in glassjax's place."""
     module, _, last = name.rpartition(".")
-    home = importlib.import_module(function_of("minijax", name).__module__)
+    home = importlib.import_module(function_of("glassjax", name).__module__)
     names = {
-        **(vars(home) if library == "minijax" else {}),
+        **(vars(home) if library == "glassjax" else {}),
         **vars(module_of(library, module)),
-        "minijax": module_of(library, ""),
+        "glassjax": module_of(library, ""),
         "jnp": module_of(library, "numpy"),
         **{each: module_of(library, each) for each in ("lax", "nn", "random", "tree_util")},
         "np": np,

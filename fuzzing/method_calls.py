@@ -95,14 +95,14 @@ def call_of_method(library: Any, name: str) -> tuple[tuple[Any, ...], dict[str, 
 
 @functools.cache
 def parameters_of(name: str) -> list[str]:
-    """The names of the parameters of a method besides the array itself, in minijax."""
+    """The names of the parameters of a method besides the array itself, in glassjax."""
     import inspect
 
-    import minijax
+    import glassjax
 
     if name.startswith(AT) or name == f"{ARRAY}reshape":
         return []
-    method = getattr(minijax.Array, name.rpartition(".")[2])
+    method = getattr(glassjax.Array, name.rpartition(".")[2])
     parameters = list(inspect.signature(method).parameters.values())[1:]
     by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     return [parameter.name for parameter in parameters if parameter.kind in by_name]

@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("stage1", "stage2", "stage3", "stage4", "watch", "minijax")
+PACKAGES = ("stage1", "stage2", "stage3", "stage4", "watch", "glassjax")
 TIMEOUT = 1800.0  # seconds for a file of tests: a broken loop need not end
 ON_EIGHT_DEVICES = {
-    "MINIJAX_NUM_CPU_DEVICES": "8",
+    "GLASSJAX_NUM_CPU_DEVICES": "8",
     "XLA_FLAGS": "--xla_force_host_platform_device_count=8",  # JAX's
 }
 

@@ -4,7 +4,7 @@
     ./noxw -s soak -- --quick          a hundredth of the steps
     ./noxw -s soak -- threads traces   some of it
 
-Each soak runs in a process of its own, for minijax and for JAX, and checks its results against
+Each soak runs in a process of its own, for glassjax and for JAX, and checks its results against
 numpy. The first half of the steps fills the caches that have a bound; what the process holds more
 after the second half is a leak, unless it is little.
 """
@@ -28,7 +28,7 @@ import numpy as np
 
 from benchmarks.footprint import current
 
-LIBRARIES = ("minijax", "jax")
+LIBRARIES = ("glassjax", "jax")
 LEAK = 3 * 2**20  # bytes: more than this, and more than JAX's, is too much for a second half
 TIMEOUT = 3600.0  # seconds for one soak
 
@@ -302,7 +302,7 @@ def main(arguments: list[str] | None = None) -> int:
 def in_fresh_process(name: str, library: str, share: float) -> Finding | str:
     """What a soak came to, or what it died of."""
     program = [sys.executable, "-m", "fuzzing.soak", "--share", str(share), "--one", name, library]
-    environment = os.environ | {"MINIJAX_ENABLE_COMPILATION_CACHE": "false"}
+    environment = os.environ | {"GLASSJAX_ENABLE_COMPILATION_CACHE": "false"}
     try:
         done = subprocess.run(
             program, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False

@@ -1,1 +1,1 @@
-"""The study: a stage of minijax whose most instructive functions are left for you to write."""
+"""The study: a stage of glassjax whose most instructive functions are left for you to write."""

@@ -35,7 +35,7 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
     if not workbook.is_made:
         workbook.make()
-        print(f"{folder} has the package minijax_{options.stage} with blanks, and its tests.\n")
+        print(f"{folder} has the package glassjax_{options.stage} with blanks, and its tests.\n")
     check(workbook)
     try:
         while options.watch:

@@ -51,7 +51,7 @@ def steps_of(stage: str) -> list[Step]:
 
 def package_of(stage: str) -> Path:
     """Where the sources of a stage are."""
-    return ROOT / "packages" / stage / "src" / f"minijax_{stage}"
+    return ROOT / "packages" / stage / "src" / f"glassjax_{stage}"
 
 
 def folder_of_tests(stage: str) -> Path:

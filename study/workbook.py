@@ -37,7 +37,7 @@ class Workbook:
     def __init__(self, stage: str, folder: Path):
         self.stage = stage
         self.folder = folder
-        self.package = folder / f"minijax_{stage}"
+        self.package = folder / f"glassjax_{stage}"
         self.steps = steps_of(stage)
         self._notes = folder / "progress.json"
 

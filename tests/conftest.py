@@ -8,17 +8,17 @@ from hypothesis import HealthCheck, settings
 from jax.experimental.compilation_cache import compilation_cache
 from tables import IS_OLDER, is_lack_of_jax
 
-import minijax
+import glassjax
 
 # For the processes that tests start, too: the user's own cache is left alone. The sessions of
 # noxfile.py have one of their own.
-os.environ.setdefault("MINIJAX_ENABLE_COMPILATION_CACHE", "false")
+os.environ.setdefault("GLASSJAX_ENABLE_COMPILATION_CACHE", "false")
 
 # Tests on many devices are a session of their own, which says how many there are.
-collect_ignore = [] if "MINIJAX_NUM_CPU_DEVICES" in os.environ else ["devices"]
+collect_ignore = [] if "GLASSJAX_NUM_CPU_DEVICES" in os.environ else ["devices"]
 
 jax.config.update("jax_enable_x64", True)
-minijax.config.update("jax_enable_x64", True)
+glassjax.config.update("jax_enable_x64", True)
 
 settings.register_profile(
     "against-jax",
@@ -45,7 +45,7 @@ def pytest_pyfunc_call(pyfuncitem):
         raise
 
 
-@pytest.fixture(params=[jax, minijax], ids=["jax", "minijax"])
+@pytest.fixture(params=[jax, glassjax], ids=["jax", "glassjax"])
 def lib(request):
     """Each of the libraries, in turn: a test of it holds for both."""
     return request.param
@@ -57,7 +57,7 @@ def _bits(request):
     if request.node.get_closest_marker("bits") is None:
         yield
         return
-    with jax.enable_x64(False), minijax.enable_x64(False):
+    with jax.enable_x64(False), glassjax.enable_x64(False):
         yield
 
 
@@ -67,8 +67,8 @@ def _programs_compile_fast(request):
     fast = request.node.get_closest_marker("as_for_users") is None
     if "JAX_DISABLE_MOST_OPTIMIZATIONS" not in os.environ:
         jax.config.update("jax_disable_most_optimizations", fast)
-    if "MINIJAX_DISABLE_MOST_OPTIMIZATIONS" not in os.environ:
-        minijax.config.update("disable_most_optimizations", fast)
+    if "GLASSJAX_DISABLE_MOST_OPTIMIZATIONS" not in os.environ:
+        glassjax.config.update("disable_most_optimizations", fast)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -79,7 +79,7 @@ def _programs_are_compiled(request):
     before = jax.config.jax_enable_compilation_cache
     jax.config.update("jax_enable_compilation_cache", False)
     compilation_cache.reset_cache()  # in which JAX remembers whether it uses one
-    with minijax.config.override(enable_compilation_cache=False):
+    with glassjax.config.override(enable_compilation_cache=False):
         yield
     jax.config.update("jax_enable_compilation_cache", before)
     compilation_cache.reset_cache()
@@ -90,7 +90,7 @@ def _programs_are_forgotten():
     """Each compiled program maps memory, and a process has 65,530 mappings at most."""
     yield
     jax.clear_caches()
-    minijax.clear_caches()
+    glassjax.clear_caches()
 
 
 def pytest_collection_modifyitems(config, items):

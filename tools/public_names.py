@@ -1,4 +1,4 @@
-"""The public names of JAX: `python -m tools.public_names` writes them for `minijax.coverage()`.
+"""The public names of JAX: `python -m tools.public_names` writes them for `glassjax.coverage()`.
 
 A name is public in a module if the module lists it in `__all__`, imports it from elsewhere under
 the same name by `import x as x`, which is how JAX marks what it exports, or defines it with a
@@ -25,7 +25,7 @@ LEFT_OUT = (
     "jax.extend.pallas", "jax.jax2tf", "jax.tools", "jax.collect_profile",
     "jax.experimental.topologies",
 )  # fmt: skip
-FILE = Path("packages/minijax/src/minijax/as_jax/public_names.json")
+FILE = Path("packages/glassjax/src/glassjax/as_jax/public_names.json")
 
 
 def modules(name: str = "jax") -> dict[str, ModuleType]:

@@ -12,18 +12,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from minijax.lax import primitive_names
-from minijax.scipy import stats
+from glassjax.lax import primitive_names
+from glassjax.scipy import stats
 
 # Before other modules of the library are imported, which have more.
 PRIMITIVES = [each.name for each in primitive_names.all_primitives()]
-SOURCES = Path(__file__).parents[1] / "packages/minijax/src"
-DISTRIBUTIONS = SOURCES / "minijax/scipy/stats/__init__.pyi"
+SOURCES = Path(__file__).parents[1] / "packages/glassjax/src"
+DISTRIBUTIONS = SOURCES / "glassjax/scipy/stats/__init__.pyi"
 
 
 def facades() -> Iterator[tuple[str, Path]]:
     """Yield the modules that call `lazy_facade`, and the stub of each."""
-    for path in sorted((SOURCES / "minijax").rglob("*.py")):
+    for path in sorted((SOURCES / "glassjax").rglob("*.py")):
         if "\n_lazy_facade(" in path.read_text(encoding="utf-8"):
             parts = path.relative_to(SOURCES).with_suffix("").parts
             yield ".".join(parts).removesuffix(".__init__"), path.with_suffix(".pyi")
@@ -47,7 +47,7 @@ def stub(name: str) -> str:
                 values.append(f"{key}: {None if value is None else type(value).__name__}")
     values += [f"{alias} = {place}" for alias, place in aliases]
     primitives = [f"{each}_p: Primitive" for each in sorted(_primitives(name))]
-    imports += ["from minijax_stage2 import Primitive"] if primitives else []
+    imports += ["from glassjax_stage2 import Primitive"] if primitives else []
     return formatted("\n".join([f'"""{facade.__doc__}"""', *imports, *values, *primitives]))
 
 
@@ -55,16 +55,16 @@ def _primitives(facade: str) -> set[str]:
     """The names of the primitives that a facade has."""
     named = {*PRIMITIVES, *primitive_names.FUNCTIONS, *primitive_names.INLINED}
     places = {*importlib.import_module(facade).__places__}
-    if facade == "minijax.lax":
+    if facade == "glassjax.lax":
         return {each for each in named if f"{each}_p" not in places}
-    return named & places if facade == "minijax.lax.linalg" else set()
+    return named & places if facade == "glassjax.lax.linalg" else set()
 
 
 def stub_of_distributions() -> str:
-    """The stub of `minijax.scipy.stats`, whose modules are made of formulas."""
+    """The stub of `glassjax.scipy.stats`, whose modules are made of formulas."""
     modules = [name for name in stats.__all__ if isinstance(getattr(stats, name), ModuleType)]
     functions = [getattr(stats, name) for name in stats.__all__ if name not in modules]
-    lines = [f'"""{stats.__doc__}"""', "from minijax.runtime.array import Array, ArrayLike"]
+    lines = [f'"""{stats.__doc__}"""', "from glassjax.runtime.array import Array, ArrayLike"]
     lines += [
         f"from {each.__module__} import {each.__name__} as {each.__name__}" for each in functions
     ]

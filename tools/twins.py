@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-SOURCES = ROOT / "packages/minijax/src/minijax"
+SOURCES = ROOT / "packages/glassjax/src/glassjax"
 FILE = Path(__file__).with_suffix(".json")
 LENGTH = 6  # lines of a twin
 SHOWN = 30  # pairs of files

@@ -3,7 +3,7 @@
 import numpy as np
 
 from drawing import Box, Drawing
-from minijax_stage2 import deriv, exp, vmap
+from glassjax_stage2 import deriv, exp, vmap
 
 STYLES = ["strong", "stage-1", "stage-2", "stage-3", "stage-4"]
 NAMES = ["tanh", "1st", "2nd", "3rd", "4th derivative"]

@@ -1,9 +1,9 @@
 """A jaxpr, and the same program as a graph: an equation is a node, a variable an edge."""
 
 from drawing import Drawing
+from glassjax_stage2 import sin
+from glassjax_stage3 import make_jaxpr
 from graph import draw
-from minijax_stage2 import sin
-from minijax_stage3 import make_jaxpr
 
 
 def svg() -> str:

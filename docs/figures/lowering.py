@@ -2,9 +2,9 @@
 
 import re
 
-import minijax.numpy as jnp
+import glassjax.numpy as jnp
 from drawing import Drawing
-from minijax import jit, make_jaxpr
+from glassjax import jit, make_jaxpr
 
 STYLES = {"sin": "stage-1", "mul": "stage-2", "add": "stage-3"}
 

@@ -31,9 +31,9 @@ def svg() -> str:
     drawing = Drawing(
         left + WIDTH + 40,
         bottom + 34,
-        "Ratios of minijax's figures to those of its peers, on a logarithmic scale: a line for "
+        "Ratios of glassjax's figures to those of its peers, on a logarithmic scale: a line for "
         "each measurement, with a dot for each peer and a stroke for the budget. Left of 1, "
-        "minijax is faster. The tables below have the numbers.",
+        "glassjax is faster. The tables below have the numbers.",
     )
     for number, (peer, style) in enumerate(styles.items()):
         at = 24 + 160 * number, 20

@@ -5,7 +5,7 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-PAGES = Path(__file__).parents[2] / "packages/minijax/src/minijax/errors/pages"
+PAGES = Path(__file__).parents[2] / "packages/glassjax/src/glassjax/errors/pages"
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

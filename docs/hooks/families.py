@@ -1,7 +1,7 @@
 """The pages of the reference, and which public names each of them lists.
 
 A module of many names has a page for each family of them. A name belongs to the family that lists
-the room in which it is defined: `numpy.math` for what `minijax/numpy/math/` has, or a name itself,
+the room in which it is defined: `numpy.math` for what `glassjax/numpy/math/` has, or a name itself,
 as `.newaxis`. Rooms of other distributions begin with `~`.
 """
 
@@ -56,61 +56,62 @@ def families_of(module: str, name: str) -> list[Page]:
 def home_of(value: Any) -> str:
     """The room in which a value is defined."""
     home = getattr(value, "__module__", None) or type(value).__module__
-    return home.removeprefix("minijax.") if home.startswith("minijax.") else f"~{home}"
+    return home.removeprefix("glassjax.") if home.startswith("glassjax.") else f"~{home}"
 
 
 def family(path: str, title: str, module: str, *rooms: str, more: tuple[str, ...] = ()) -> Page:
     return Page(path, title, (module, *more), rooms)
 
 
-NUMPY = "minijax.numpy"
-LAX = "minijax.lax"
-TOP = "minijax"
+NUMPY = "glassjax.numpy"
+LAX = "glassjax.lax"
+TOP = "glassjax"
 
 PAGES = (
-    # minijax
+    # glassjax
     family(
-        "minijax/transformations", "Transformations", TOP, "transforms", "runtime.jit",
+        "glassjax/transformations", "Transformations", TOP, "transforms", "runtime.jit",
         "runtime.staging", ".ensure_compile_time_eval",
         "parallel", ".ShapeDtypeStruct", ".checkpoint_policies", "runtime.named_scope", ".typeof",
-        more=("minijax.custom_derivatives", "minijax.custom_batching", "minijax.ad_checkpoint"),
+        more=("glassjax.custom_derivatives", "glassjax.custom_batching", "glassjax.ad_checkpoint"),
     ),
     family(
-        "minijax/arrays_and_devices", "Arrays and devices", TOP, "runtime.array", "runtime.devices",
-        "runtime.make_array", "shardings", "~jaxlib", ".device_put", ".default_matmul_precision",
-        ".ds", ".float0", ".reshard",
-        more=("minijax.sharding", "minijax.distributed", "minijax.dlpack", "minijax.memory"),
+        "glassjax/arrays_and_devices", "Arrays and devices", TOP, "runtime.array",
+        "runtime.devices", "runtime.make_array", "shardings", "~jaxlib", ".device_put",
+        ".default_matmul_precision", ".ds", ".float0", ".reshard",
+        more=("glassjax.sharding", "glassjax.distributed", "glassjax.dlpack", "glassjax.memory"),
     ),
     family(
-        "minijax/references", "References", TOP, "runtime.refs", "ref",
-        more=("minijax.ref",),
+        "glassjax/references", "References", TOP, "runtime.refs", "ref",
+        more=("glassjax.ref",),
     ),
     family(
-        "minijax/debugging", "Settings and debugging", TOP, "settings", "checks", "callbacks",
-        "errors", "explaining", "runtime.evaluation", "~minijax_watch.recorder",
+        "glassjax/debugging", "Settings and debugging", TOP, "settings", "checks", "callbacks",
+        "errors", "explaining", "runtime.evaluation", "~glassjax_watch.recorder",
         more=(
-            "minijax.debug", "minijax.profiler", "minijax.test_util",
+            "glassjax.debug", "glassjax.profiler", "glassjax.test_util",
         ),
     ),
     Page(
-        "minijax/programs", "Compiled and exported programs", ("minijax.stages", "minijax.export")
+        "glassjax/programs", "Compiled and exported programs",
+        ("glassjax.stages", "glassjax.export"),
     ),
-    Page("minijax/core", "Your own primitives", ("minijax.core",)),
-    Page("minijax/ffi", "Foreign functions", ("minijax.ffi",)),
+    Page("glassjax/core", "Your own primitives", ("glassjax.core",)),
+    Page("glassjax/ffi", "Foreign functions", ("glassjax.ffi",)),
     Page(
-        "minijax/extend", "Extensions by JAX's conventions",
-        ("minijax.extend.core", "minijax.extend.linear_util", "minijax.extend.backend",
-         "minijax.extend.random", "minijax.extend.source_info_util", "minijax.interpreters.ad",
-         "minijax.interpreters.batching", "minijax.interpreters.mlir",
-         "minijax.interpreters.partial_eval", "minijax.interpreters.pxla",
-         "minijax.interpreters.xla", "minijax.extend.lowering", "minijax.extend.xla",
-         "minijax.api_util"),
+        "glassjax/extend", "Extensions by JAX's conventions",
+        ("glassjax.extend.core", "glassjax.extend.linear_util", "glassjax.extend.backend",
+         "glassjax.extend.random", "glassjax.extend.source_info_util", "glassjax.interpreters.ad",
+         "glassjax.interpreters.batching", "glassjax.interpreters.mlir",
+         "glassjax.interpreters.partial_eval", "glassjax.interpreters.pxla",
+         "glassjax.interpreters.xla", "glassjax.extend.lowering", "glassjax.extend.xla",
+         "glassjax.api_util"),
     ),
-    family("minijax/as_jax", "In JAX's place", TOP, "as_jax"),
+    family("glassjax/as_jax", "In JAX's place", TOP, "as_jax"),
     Page(
-        "minijax/trees", "Trees", ("minijax.tree", "minijax.tree_util", "minijax.flatten_util")
+        "glassjax/trees", "Trees", ("glassjax.tree", "glassjax.tree_util", "glassjax.flatten_util")
     ),
-    Page("minijax/checkpoints", "Checkpoints", ("minijax.checkpoints",)),
+    Page("glassjax/checkpoints", "Checkpoints", ("glassjax.checkpoints",)),
     # numpy
     family(
         "numpy/creation", "Creation, grids, triangles", NUMPY, "numpy.creation", "numpy.grids",
@@ -146,10 +147,10 @@ PAGES = (
     family(
         "numpy/types", "Types, constants, printing", NUMPY, "numpy.scalar_types", "numpy.dtypes",
         "dtypes", "runtime.array", "~numpy", "~ml_dtypes", "~builtins",
-        more=("minijax.dtypes", "minijax.typing"),
+        more=("glassjax.dtypes", "glassjax.typing"),
     ),
-    Page("numpy/linalg", "numpy.linalg", ("minijax.numpy.linalg",)),
-    Page("numpy/fft", "numpy.fft", ("minijax.numpy.fft",)),
+    Page("numpy/linalg", "numpy.linalg", ("glassjax.numpy.linalg",)),
+    Page("numpy/fft", "numpy.fft", ("glassjax.numpy.fft",)),
     # lax
     family(
         "lax/elementwise", "Elementwise operations", LAX, "lax.elementwise",
@@ -177,20 +178,20 @@ PAGES = (
         "lax/collectives", "Collectives, sharding, random bits", LAX, "lax.collectives",
         "lax.sharding", "lax.random_bits",
     ),
-    Page("lax/linalg", "lax.linalg", ("minijax.lax.linalg",)),
+    Page("lax/linalg", "lax.linalg", ("glassjax.lax.linalg",)),
     # random, nn, image, ops
     family(
-        "random/keys", "Keys and bits", "minijax.random", "random.keys",
+        "random/keys", "Keys and bits", "glassjax.random", "random.keys",
     ),
     family(
-        "random/distributions", "Distributions", "minijax.random", "random", ".random_gamma_p",
+        "random/distributions", "Distributions", "glassjax.random", "random", ".random_gamma_p",
     ),
-    Page("nn/functions", "Activations and attention", ("minijax.nn",)),
-    Page("nn/initializers", "Initializers", ("minijax.nn.initializers",)),
-    Page("nn/image", "Images and segments", ("minijax.image", "minijax.ops")),
+    Page("nn/functions", "Activations and attention", ("glassjax.nn",)),
+    Page("nn/initializers", "Initializers", ("glassjax.nn.initializers",)),
+    Page("nn/image", "Images and segments", ("glassjax.image", "glassjax.ops")),
     # scipy
     *(
-        Page(f"scipy/{name.replace('.', '_')}", f"scipy.{name}", (f"minijax.scipy.{name}",))
+        Page(f"scipy/{name.replace('.', '_')}", f"scipy.{name}", (f"glassjax.scipy.{name}",))
         for name in (
             "linalg", "special", "signal", "ndimage", "optimize", "integrate", "fft",
             "sparse.linalg", "cluster.vq", "interpolate", "spatial.transform",
@@ -199,12 +200,12 @@ PAGES = (
     Page(
         "scipy/stats", "scipy.stats",
         (
-            "minijax.scipy.stats",
+            "glassjax.scipy.stats",
             *(
-                f"minijax.scipy.stats.{name}"
-                for name in importlib.import_module("minijax.scipy.stats").__all__
+                f"glassjax.scipy.stats.{name}"
+                for name in importlib.import_module("glassjax.scipy.stats").__all__
                 if isinstance(
-                    getattr(importlib.import_module("minijax.scipy.stats"), name), types.ModuleType
+                    getattr(importlib.import_module("glassjax.scipy.stats"), name), types.ModuleType
                 )
             ),
         ),
@@ -213,32 +214,35 @@ PAGES = (
     Page(
         "more/experimental", "Experimental",
         (
-            "minijax.experimental", "minijax.experimental.jet", "minijax.experimental.sparse",
-            "minijax.experimental.mesh_utils",
-            "minijax.experimental.multihost_utils", "minijax.experimental.random",
-            "minijax.experimental.rnn", "minijax.experimental.buffer_callback",
-            "minijax.experimental.roofline", "minijax.experimental.source_mapper",
-            "minijax.experimental.layout", "minijax.experimental.xla_metadata",
-            "minijax.experimental.custom_partitioning",
-            "minijax.experimental.compute_on", "minijax.experimental.serialize_executable",
+            "glassjax.experimental", "glassjax.experimental.jet", "glassjax.experimental.sparse",
+            "glassjax.experimental.mesh_utils",
+            "glassjax.experimental.multihost_utils", "glassjax.experimental.random",
+            "glassjax.experimental.rnn", "glassjax.experimental.buffer_callback",
+            "glassjax.experimental.roofline", "glassjax.experimental.source_mapper",
+            "glassjax.experimental.layout", "glassjax.experimental.xla_metadata",
+            "glassjax.experimental.custom_partitioning",
+            "glassjax.experimental.compute_on", "glassjax.experimental.serialize_executable",
         ),
     ),
     Page(
         "more/example_libraries", "Optimisers and layers",
-        ("minijax.example_libraries.optimizers", "minijax.example_libraries.stax"),
+        ("glassjax.example_libraries.optimizers", "glassjax.example_libraries.stax"),
     ),
     # The stages
-    *(Page(f"stages/stage{n}", f"minijax_stage{n}", (f"minijax_stage{n}",)) for n in (1, 2, 3, 4)),
+    *(
+        Page(f"stages/stage{n}", f"glassjax_stage{n}", (f"glassjax_stage{n}",))
+        for n in (1, 2, 3, 4)
+    ),
 )  # fmt: skip
 
 # The groups of the navigation: the folder of their pages, and what they are called.
 GROUPS = {
-    "minijax": "minijax",
-    "numpy": "minijax.numpy",
-    "lax": "minijax.lax",
-    "random": "minijax.random",
-    "nn": "minijax.nn, image, ops",
-    "scipy": "minijax.scipy",
+    "glassjax": "glassjax",
+    "numpy": "glassjax.numpy",
+    "lax": "glassjax.lax",
+    "random": "glassjax.random",
+    "nn": "glassjax.nn, image, ops",
+    "scipy": "glassjax.scipy",
     "more": "More modules",
     "stages": "The stages",
 }

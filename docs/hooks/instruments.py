@@ -14,9 +14,9 @@ from mkdocs.utils import get_relative_url
 
 ROOT = Path(__file__).parents[2]
 SOURCES = (
-    "packages/watch/src/minijax_watch/stepper.html",
-    "packages/watch/src/minijax_watch/jaxpr.html",
-    "packages/minijax/src/minijax/explaining/explanation.html",
+    "packages/watch/src/glassjax_watch/stepper.html",
+    "packages/watch/src/glassjax_watch/jaxpr.html",
+    "packages/glassjax/src/glassjax/explaining/explanation.html",
 )
 DEFINITIONS = {Path(source).stem: (ROOT / source).read_text("utf-8").strip() for source in SOURCES}
 PARTS = re.compile(r"<style>\n(.*)</style>\n<script>\n(.*)</script>", re.S)

@@ -58,13 +58,13 @@ def is_documented(value: Any) -> bool:
     """Return True for what the packages define, and not for what they pass on from others."""
     if isinstance(value, types.GenericAlias) or not callable(value) or not value.__doc__:
         return False
-    return getattr(value, "__module__", type(value).__module__).startswith("minijax")
+    return getattr(value, "__module__", type(value).__module__).startswith("glassjax")
 
 
 def shown_name(module: str, name: str) -> str:
     """The name as users write it."""
-    module = re.sub(r"^minijax\.numpy\b", "jnp", module)
-    module = re.sub(r"^(minijax_stage\d|minijax\.(?=\w+$))", "", module).strip(".")
+    module = re.sub(r"^glassjax\.numpy\b", "jnp", module)
+    module = re.sub(r"^(glassjax_stage\d|glassjax\.(?=\w+$))", "", module).strip(".")
     return f"{module}.{name}" if module else name
 
 
@@ -73,7 +73,7 @@ def what_it_is(value: Any) -> str:
         return f": {value!r}"
     home = getattr(value, "__module__", None) or type(value).__module__
     owner = home.partition(".")[0]
-    return f": {owner}'s" if owner not in ("minijax", "builtins", "types") else ""
+    return f": {owner}'s" if owner not in ("glassjax", "builtins", "types") else ""
 
 
 def summary(value: Any) -> str:
@@ -101,7 +101,7 @@ def is_member(value: Any) -> bool:
     if not (callable(value) or isinstance(value, property)):
         return False
     home = getattr(value.fget if isinstance(value, property) else value, "__module__", None)
-    return bool(home) and home.startswith("minijax")
+    return bool(home) and home.startswith("glassjax")
 
 
 def signature(name: str, value: Any) -> str:
@@ -178,12 +178,14 @@ def documented(value: Any, title: str) -> dict[str, str]:
 
 
 def named(name: str, module: str) -> Any:
-    """The value of a dotted name in a docstring of a module: from there, its facade, or minijax."""
+    """The value of a dotted name in a module's docstring: from there, its facade, or glassjax."""
     facade = module.rpartition(".")[0]
-    places = ["minijax"] if name.startswith("minijax.") else [module, facade, "minijax"]
+    places = ["glassjax"] if name.startswith("glassjax.") else [module, facade, "glassjax"]
     for home in places:
         with contextlib.suppress(AttributeError):
-            return operator.attrgetter(name.removeprefix("minijax."))(importlib.import_module(home))
+            return operator.attrgetter(name.removeprefix("glassjax."))(
+                importlib.import_module(home)
+            )
     raise AttributeError(f"a docstring of {module} refers to {name}")
 
 

@@ -20,7 +20,7 @@ from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = [ROOT / f"packages/{name}/src/minijax_{name}" for name in ("stage1", "watch")]
+PACKAGES = [ROOT / f"packages/{name}/src/glassjax_{name}" for name in ("stage1", "watch")]
 RUNNER = ROOT / "docs/assets/cells/cell_runner.py"
 
 

@@ -79,9 +79,9 @@ def requirements(page: str) -> str:
     packages = [f"./packages/stage{number}" for number in range(1, last + 1)]
     packages.append("./packages/watch")
     if stage is None:
-        packages.append("./packages/minijax")
+        packages.append("./packages/glassjax")
     return (
-        "A chapter of the tutorial of minijax. To run it, install what it is about, from a clone "
+        "A chapter of the tutorial of glassjax. To run it, install what it is about, from a clone "
         f"of the repository:\n\n```bash\npip install {' '.join(packages)}\n```"
     )
 

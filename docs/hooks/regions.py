@@ -1,7 +1,7 @@
 """mkdocs hook: regions of the full library's sources, in 80 columns.
 
     ```python
-    --8<-- "packages/minijax/src/minijax/primitives/declare.py:declare"
+    --8<-- "packages/glassjax/src/glassjax/primitives/declare.py:declare"
     ```
 
 shows the lines between `# --8<-- [start:declare]` and `# --8<-- [end:declare]`, as `source.py`

@@ -85,12 +85,14 @@ def weigh(sections: list[dict[str, Any]], separator: str) -> None:
         for word in {*re.split(separator, re.sub("<.*?>", "", part).lower())}
     )
     for section in sections:
-        page, _, anchor = section["location"].partition("#minijax")
+        page, _, anchor = section["location"].partition("#glassjax")
         if anchor and page.startswith("reference/"):
             title = section["title"]
             section["tags"] = [title]
             section["boost"] = 50 / max(len(title), 3) ** 2 / idf(counts[title.lower()], sections)
-            if page.startswith(("reference/stages/", "reference/minijax/core/", "reference/more/")):
+            if page.startswith(
+                ("reference/stages/", "reference/glassjax/core/", "reference/more/")
+            ):
                 section["boost"] *= 0.1
         elif terms := TERMS.get(section["location"]):
             section["tags"] = [" ".join(term.split()) for term in terms.split(",")]

@@ -1,6 +1,6 @@
 """mkdocs hook: programs that run in a process of their own.
 
-    ```python command="MINIJAX_NUM_CPU_DEVICES=8 python program.py"
+    ```python command="GLASSJAX_NUM_CPU_DEVICES=8 python program.py"
 
 shows the program below the command that runs it as `program.py`, and what it prints.
 """

@@ -107,9 +107,9 @@ def shown(markdown: str) -> Iterator[tuple[str, int]]:
 
 
 def path_of(file: str) -> Path:
-    """`stage1/jvp.py` is the file of that name in the package `minijax_stage1`."""
+    """`stage1/jvp.py` is the file of that name in the package `glassjax_stage1`."""
     stage, _, rest = file.partition("/")
-    return ROOT / "packages" / stage / "src" / f"minijax_{stage}" / rest
+    return ROOT / "packages" / stage / "src" / f"glassjax_{stage}" / rest
 
 
 @dataclass

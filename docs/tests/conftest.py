@@ -1,6 +1,6 @@
 """A browser, and the built site, as a local server serves it.
 
-`MINIJAX_BROWSER` names the browser, a Chromium; `./noxw -s tests-browser` finds it.
+`GLASSJAX_BROWSER` names the browser, a Chromium; `./noxw -s tests-browser` finds it.
 """
 
 import http.server
@@ -35,7 +35,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    program = os.environ.get("MINIJAX_BROWSER", "/usr/bin/chromium")
+    program = os.environ.get("GLASSJAX_BROWSER", "/usr/bin/chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         yield browser

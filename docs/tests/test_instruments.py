@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 def test_stepper_is_driven_by_buttons_and_keys(visit):
     page = visit().open("learn/watch/recording/")
-    stepper = page.locator("minijax-stepper").first
+    stepper = page.locator("glassjax-stepper").first
     count = stepper.locator("output")
     start = count.text_content()
     stepper.get_by_role("button", name="Next").click()
@@ -27,14 +27,14 @@ def test_stepper_is_driven_by_buttons_and_keys(visit):
 def test_recording_of_an_edited_program_can_be_stepped_through(visit):
     page = visit().open("learn/watch/recording/")
     cell = page.locator(".cell[data-prints=html]").first
-    before = cell.locator("minijax-stepper output").text_content()
+    before = cell.locator("glassjax-stepper output").text_content()
     cell.get_by_role("button", name="Edit").click()
     cell.locator(".cm-content").focus()
     page.keyboard.press("Control+Home")
     page.keyboard.insert_text("foo = lambda x: mul(x, 2.0)\n")
     page.keyboard.press("Shift+Enter")
     expect(cell.locator(".cell-status")).to_contain_text("Ran in")
-    count = cell.locator("minijax-stepper output")
+    count = cell.locator("glassjax-stepper output")
     assert count.text_content() != before
     cell.get_by_role("button", name="Next").click()
     assert count.text_content().startswith("2")
@@ -42,12 +42,12 @@ def test_recording_of_an_edited_program_can_be_stepped_through(visit):
 
 def test_pointing_at_a_variable_shows_its_definition_and_uses(visit):
     page = visit().open("learn/watch/programs/")
-    jaxpr = page.locator("minijax-jaxpr").first
+    jaxpr = page.locator("glassjax-jaxpr").first
     variable = jaxpr.locator("[data-var]").first
     name = variable.get_attribute("data-var")
     variable.hover()
-    expect(jaxpr.locator(".mj-note")).to_contain_text("used")
-    lit = jaxpr.locator(".mj-on")
+    expect(jaxpr.locator(".gj-note")).to_contain_text("used")
+    lit = jaxpr.locator(".gj-on")
     assert lit.count() == jaxpr.locator(f'[data-var="{name}"]').count() > 0
     page.mouse.move(0, 0)
     expect(lit).to_have_count(0)

@@ -127,7 +127,7 @@ def test_search_finds_einsum_first(visit):
     page.keyboard.type("einsum", delay=20)
     first = page.locator(".md-search-result__item").first
     expect(first.locator("a[href*='#']").first).to_have_attribute(
-        "href", re.compile(r"/reference/numpy/products/#minijax\.numpy\.einsum$")
+        "href", re.compile(r"/reference/numpy/products/#glassjax\.numpy\.einsum$")
     )
 
 

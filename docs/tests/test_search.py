@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SITE = Path(__file__).parents[2] / "site"
-CALLS = "reference/minijax/transformations/#minijax."
+CALLS = "reference/glassjax/transformations/#glassjax."
 
 # By what a reader types, what is found first; if two, what comes next.
 FOUND = {
@@ -35,11 +35,11 @@ FOUND = {
     "jvp": [f"{CALLS}jvp", "learn/stage2/jvp/"],
     "jit": [f"{CALLS}jit", "learn/stage3/jit/"],
     "grad": [f"{CALLS}grad", "learn/stage4/"],
-    "einsum": ["reference/numpy/products/#minijax.numpy.einsum"],
-    "where": ["reference/numpy/indexing/#minijax.numpy.where"],
-    "all": ["reference/numpy/reductions/#minijax.numpy.all"],
-    "sin": ["reference/numpy/functions/#minijax.numpy.sin"],
-    "Array": ["reference/minijax/arrays_and_devices/#minijax.Array"],
+    "einsum": ["reference/numpy/products/#glassjax.numpy.einsum"],
+    "where": ["reference/numpy/indexing/#glassjax.numpy.where"],
+    "all": ["reference/numpy/reductions/#glassjax.numpy.all"],
+    "sin": ["reference/numpy/functions/#glassjax.numpy.sin"],
+    "Array": ["reference/glassjax/arrays_and_devices/#glassjax.Array"],
     "UnexpectedTracerError": ["errors/UnexpectedTracerError/"],
 }
 

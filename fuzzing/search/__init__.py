@@ -1,1 +1,1 @@
-"""Random programs of public functions, computed by minijax and by JAX, and compared."""
+"""Random programs of public functions, computed by glassjax and by JAX, and compared."""

@@ -84,7 +84,7 @@ def raised(error: BaseException) -> Raised:
 
 
 def difference(ours: Any, theirs: Any, path: str = "result") -> Difference | None:
-    """The first difference between what minijax and JAX gave; None if they agree."""
+    """The first difference between what glassjax and JAX gave; None if they agree."""
     if isinstance(theirs, Raised) or isinstance(ours, Raised):
         return _of_errors(ours, theirs)
     if isinstance(theirs, Leaf) and isinstance(ours, Leaf):

@@ -44,7 +44,7 @@ class Deliberate:
     """A class of differences: why it is meant, and what belongs to it.
 
     A difference of types, or of one result, is taken out of what JAX gave before the rest is
-    compared: `equates`, given the program and what minijax and JAX gave, returns what JAX's result
+    compared: `equates`, given the program and what glassjax and JAX gave, returns what JAX's result
     would be without it. Others excuse a program: `applies` is given the difference that was found,
     too.
     """
@@ -250,7 +250,7 @@ DELIBERATE = [
         equates=of_derivatives(infinite_products),
     ),
     Deliberate(
-        "minijax may have what JAX says that it has not implemented.",
+        "glassjax may have what JAX says that it has not implemented.",
         where_jax_raises("NotImplementedError"),
     ),
     Deliberate(
@@ -271,7 +271,7 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "minijax may differentiate or compile what JAX cannot.",
+        "glassjax may differentiate or compile what JAX cannot.",
         where_jax_raises(
             "Reverse-mode differentiation does not work",
             r"zero-length scan is not supported in disable_jit\(\) mode",
@@ -288,7 +288,7 @@ DELIBERATE = [
         where_jax_raises("RuntimeProgramInputMismatch"),
     ),
     Deliberate(
-        "minijax differentiates functions of complex numbers that JAX cannot, because it would "
+        "glassjax differentiates functions of complex numbers that JAX cannot, because it would "
         "have to compare such numbers.",
         under(
             where_jax_raises(

@@ -63,18 +63,18 @@ class Program:
         needed = needed if texts else []
         helpers = "\n\n".join(map(_without_annotations, needed + texts))
         imports = "".join(
-            f"import jax.{name}\nimport minijax.{name}\n"
+            f"import jax.{name}\nimport glassjax.{name}\n"
             for name in MODULES
             if f"jax.{name}." in self.source
         )
         steps = [f"f, args = {name}(library, f, args)" for name in self.transformations]
         apply = "".join(f"        {step}\n" for step in steps)
         return (
-            f"import jax\nimport minijax\nimport numpy as np\n{imports}"
+            f"import jax\nimport glassjax\nimport numpy as np\n{imports}"
             "from numpy import inf, nan\n\n\n"
             + (helpers + "\n\n" if helpers else "")
             + self.source
-            + "\n\nfor library in (minijax, jax):\n"
+            + "\n\nfor library in (glassjax, jax):\n"
             + f"    with library.enable_x64({self.x64}):\n"
             + "        f, args = program(library, library.numpy, library.lax)\n"
             + apply

@@ -16,15 +16,15 @@ from fuzzing.search.transformations import TRANSFORMATIONS, is_inexact, is_key
 
 
 def libraries() -> tuple[Any, Any]:
-    """minijax and JAX, with all their modules."""
+    """glassjax and JAX, with all their modules."""
     for name in MODULES:
         importlib.import_module(f"jax.{name}")
-        importlib.import_module(f"minijax.{name}")
+        importlib.import_module(f"glassjax.{name}")
     import jax
 
-    import minijax
+    import glassjax
 
-    return minijax, jax
+    return glassjax, jax
 
 
 def made(program: Program, library: Any) -> tuple[Any, Any]:

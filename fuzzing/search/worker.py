@@ -74,7 +74,7 @@ class Worker:
             self.process.join(5)
             kind, detail = "crash", f"the process ended with {self.process.exitcode}"
         self.close()
-        if library == "minijax":
+        if library == "glassjax":
             return Outcome(Difference(kind, detail))
         return None  # JAX, or the asking for types
 
@@ -134,13 +134,13 @@ def types_of(program: Program) -> list[Array] | None:
 
 def compared(program: Program, turn: Any = lambda library: None) -> Outcome:
     """Computes a program by both libraries, JAX first, and compares."""
-    minijax, jax = libraries()
+    glassjax, jax = libraries()
     turn("jax")
     start = time.process_time()
     theirs = result_of(program, jax)
-    turn("minijax")
+    turn("glassjax")
     middle = time.process_time()
-    ours = result_of(program, minijax)
+    ours = result_of(program, glassjax)
     end = time.process_time()
     turn("jax")
     seconds_of_jax = math.inf if isinstance(theirs, Raised) else middle - start

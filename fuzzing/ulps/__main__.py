@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(
         f"{'function':40} {'dtype':9} {'points':>6} {'ours':>9} {'JAX':>9}  worst point", flush=True
     )
-    os.environ["MINIJAX_ENABLE_COMPILATION_CACHE"] = "false"
+    os.environ["GLASSJAX_ENABLE_COMPILATION_CACHE"] = "false"
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         for lines in pool.map(Job.lines, chosen):
             for line in lines:

@@ -1,6 +1,6 @@
 """The elementwise functions of real numbers, each with its exact value by mpmath.
 
-A function is named by its path in `minijax` and `jax`. Its formula takes numbers of mpmath, or
+A function is named by its path in `glassjax` and `jax`. Its formula takes numbers of mpmath, or
 jets, from which its derivatives follow. Where mpmath has no such function, the formula defines it.
 """
 

@@ -10,8 +10,8 @@ import jax.nn
 import jax.scipy.special
 import numpy as np
 
-import minijax
-import minijax.scipy.special
+import glassjax
+import glassjax.scipy.special
 from fuzzing.ulps.exact import Exactly
 from fuzzing.ulps.functions import Function
 from fuzzing.ulps.points import Points, at_edges, inside, limits
@@ -131,7 +131,7 @@ def measure(
     points = [np.concatenate(pair) for pair in zip(edge, normal, strict=True)]
     high, low, was_reached = exactly.at(points, seconds)
     exactly.keep()
-    ours, theirs = (compute(library, function, by, points) for library in (minijax, jax))
+    ours, theirs = (compute(library, function, by, points) for library in (glassjax, jax))
     kinds = [type(x) if isinstance(x, Exception) else x.dtype for x in (ours, theirs)]
     if isinstance(ours, Exception) or isinstance(theirs, Exception) or kinds[0] != kinds[1]:
         # What JAX refuses, a derivative or floats of 16 bits, it has no error for.

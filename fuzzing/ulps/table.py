@@ -5,7 +5,7 @@ from pathlib import Path
 
 import jax
 
-import minijax
+import glassjax
 from fuzzing.ulps.functions import LAX, NN, NUMPY, NUMPY_OF_TWO, SPECIAL
 from fuzzing.ulps.measure import Line, measure
 
@@ -33,7 +33,7 @@ class Job:
 
     def lines(self) -> list[Line]:
         jax.config.update("jax_enable_x64", True)
-        minijax.config.update("jax_enable_x64", True)
+        glassjax.config.update("jax_enable_x64", True)
         function = FUNCTIONS[self.index]
         options = {"count": self.count, "seed": self.seed, "seconds": self.seconds}
         return [

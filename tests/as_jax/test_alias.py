@@ -1,4 +1,4 @@
-"""`import jax` imports minijax, even where JAX is installed."""
+"""`import jax` imports glassjax, even where JAX is installed."""
 
 import os
 import subprocess
@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from tables import for_each
 
-import minijax
-from minijax.as_jax import VERSION, remove_as_jax
-from minijax.as_jax.names import missing_names
-from minijax.experimental import hijax
+import glassjax
+from glassjax.as_jax import VERSION, remove_as_jax
+from glassjax.as_jax.names import missing_names
+from glassjax.experimental import hijax
 
 ROOT = Path(__file__).parents[2]
 
 
-DISTRIBUTION = ROOT / "packages" / "minijax-as-jax"
+DISTRIBUTION = ROOT / "packages" / "glassjax-as-jax"
 
 
 def run(program, *arguments, **environment):
@@ -37,8 +37,8 @@ def run(program, *arguments, **environment):
 def test_modules_are_the_very_ones_until_it_is_taken_back():
     out = run("""
         import sys
-        import minijax
-        minijax.install_as_jax()
+        import glassjax
+        glassjax.install_as_jax()
         import jax
         import jax.numpy as jnp
         import jax.scipy.special as special
@@ -48,28 +48,28 @@ def test_modules_are_the_very_ones_until_it_is_taken_back():
         from jax.experimental import mesh_utils
         from jax.tree_util import tree_map
 
-        assert jax is minijax and sys.modules["jax.numpy"] is jnp is minijax.numpy
-        assert lax is minijax.lax and special is minijax.scipy.special
-        assert mesh_utils is minijax.experimental.mesh_utils
-        assert tree_map is minijax.tree_util.tree_map
-        assert jnp.__spec__.name == "minijax.numpy" and jax.__spec__.name == "minijax"
+        assert jax is glassjax and sys.modules["jax.numpy"] is jnp is glassjax.numpy
+        assert lax is glassjax.lax and special is glassjax.scipy.special
+        assert mesh_utils is glassjax.experimental.mesh_utils
+        assert tree_map is glassjax.tree_util.tree_map
+        assert jnp.__spec__.name == "glassjax.numpy" and jax.__spec__.name == "glassjax"
         assert jaxlib.__name__ == "jaxlib" and "jaxlib.mlir" not in sys.modules
         print(jax.__version__, version("jax"), jax.__version_info__, jax.grad(jnp.sin)(0.0))
 
         # It can be taken back, and given in another version.
         import os
-        from minijax.as_jax import is_installed_as_jax, remove_as_jax
+        from glassjax.as_jax import is_installed_as_jax, remove_as_jax
         remove_as_jax()
         before = dict(os.environ)
         for chosen in ("0.9.1", "0.12.0"):
-            minijax.install_as_jax(chosen)
+            glassjax.install_as_jax(chosen)
             import jax, jax.numpy
             assert is_installed_as_jax() and jax.__version__ == chosen
         remove_as_jax()
         assert not is_installed_as_jax() and dict(os.environ) == before
-        ours = minijax.__version__
+        ours = glassjax.__version__
         import jax, jax.numpy
-        assert jax is not minijax and jax.__version__ != ours
+        assert jax is not glassjax and jax.__version__ != ours
         print(jax.numpy.__name__, jax.numpy.__spec__.name)
     """)
     assert out.split() == [
@@ -88,7 +88,7 @@ def test_modules_are_the_very_ones_until_it_is_taken_back():
 def test_it_refuses_where_jax_is_imported():
     assert jax.__name__ == "jax"
     with pytest.raises(ImportError, match="JAX itself is imported already"):
-        minijax.install_as_jax()
+        glassjax.install_as_jax()
     assert sys.modules["jax"] is jax
     assert jax.jit(lambda x: x + 1)(1) == 2
 
@@ -96,24 +96,24 @@ def test_it_refuses_where_jax_is_imported():
 @for_each("text", ["", "12", "0.12", "a.b.c", None, 0.12])
 def test_versions_are_numbers(text):
     with pytest.raises(ValueError, match="version is a version of JAX"):
-        minijax.install_as_jax(text)
+        glassjax.install_as_jax(text)
 
 
 def test_processes_and_threads_do_the_same():
     out = run("""
         import subprocess, sys, threading
-        import minijax
-        minijax.install_as_jax("0.11.5")
+        import glassjax
+        glassjax.install_as_jax("0.11.5")
         thread = threading.Thread(target=exec, args=("import jax; print(jax.__name__)", {}))
         thread.start()
         thread.join()
         program = "import jax, jax.numpy; print(jax.__name__, jax.numpy.__name__, jax.__version__)"
         print(subprocess.check_output([sys.executable, "-c", program], text=True))
-        minijax.as_jax.remove_as_jax()
+        glassjax.as_jax.remove_as_jax()
         program = "import jax; print(jax.__name__)"
         print(subprocess.check_output([sys.executable, "-c", program], text=True))
     """)
-    assert out.split() == ["minijax", "minijax", "minijax.numpy", "0.11.5", "jax"]
+    assert out.split() == ["glassjax", "glassjax", "glassjax.numpy", "0.11.5", "jax"]
 
 
 @pytest.fixture
@@ -128,25 +128,36 @@ def script(tmp_path):
 
 
 def test_programs_from_the_command_line(script):
-    words = ["__main__", "minijax", VERSION, "['--steps',", "'3']", "3"]
-    assert run("", "-m", "minijax.as_jax", str(script), "--steps", "3").split() == words
-    command = [sys.executable, "-m", "minijax.as_jax", "--version=0.10.0", "-m", "train", "-m", "x"]
+    words = ["__main__", "glassjax", VERSION, "['--steps',", "'3']", "3"]
+    assert run("", "-m", "glassjax.as_jax", str(script), "--steps", "3").split() == words
+    command = [
+        sys.executable,
+        "-m",
+        "glassjax.as_jax",
+        "--version=0.10.0",
+        "-m",
+        "train",
+        "-m",
+        "x",
+    ]
     out = subprocess.check_output(command, text=True, cwd=script.parent)
-    assert out.split() == ["__main__", "minijax", "0.10.0", "['-m',", "'x']", "3"]
-    assert "there is no file nowhere.py" in run("", "-m", "minijax.as_jax", "nowhere.py")
+    assert out.split() == ["__main__", "glassjax", "0.10.0", "['-m',", "'x']", "3"]
+    assert "there is no file nowhere.py" in run("", "-m", "glassjax.as_jax", "nowhere.py")
 
 
 def test_suites_of_tests(tmp_path):
     path = tmp_path / "test_it.py"
-    path.write_text("import jax\ndef test_name():\n    assert jax.__name__ == 'minijax'\n")
-    out = run("", "-m", "pytest", "-q", "-p", "minijax.as_jax", "-p", "no:cacheprovider", str(path))
+    path.write_text("import jax\ndef test_name():\n    assert jax.__name__ == 'glassjax'\n")
+    out = run(
+        "", "-m", "pytest", "-q", "-p", "glassjax.as_jax", "-p", "no:cacheprovider", str(path)
+    )
     assert "1 passed" in out
 
 
 def test_what_is_absent_says_so_where_it_is_used():
     out = run("""
-        import minijax
-        minijax.install_as_jax()
+        import glassjax
+        glassjax.install_as_jax()
         import jax.experimental.pallas as pl
         from jax.experimental import pallas
         from jax.experimental.pallas import BlockSpec
@@ -166,9 +177,9 @@ def test_what_is_absent_says_so_where_it_is_used():
         except ImportError as error:
             print("no name")
     """).splitlines()
-    assert out[0] == "<jax.experimental.pallas.BlockSpec, which is not in minijax>"
-    assert out[1].startswith("jax.experimental.pallas.BlockSpec is not in minijax")
-    assert out[3].startswith("jax.experimental.pallas.program_id is not in minijax")
+    assert out[0] == "<jax.experimental.pallas.BlockSpec, which is not in glassjax>"
+    assert out[1].startswith("jax.experimental.pallas.BlockSpec is not in glassjax")
+    assert out[3].startswith("jax.experimental.pallas.program_id is not in glassjax")
     assert out[4:] == ["No module named 'jax.nowhere'", "no name"]
 
 
@@ -176,12 +187,12 @@ def test_the_distribution_is_the_alias():
     """One distribution named jax, of the version that the alias tells, with the same module."""
     pyproject = tomllib.loads((DISTRIBUTION / "pyproject.toml").read_text())
     assert pyproject["project"]["name"] == "jax"
-    assert pyproject["project"]["version"] == f"{VERSION}+minijax"
+    assert pyproject["project"]["version"] == f"{VERSION}+glassjax"
     module = DISTRIBUTION / "src" / "jax" / "__init__.py"
-    shim = ROOT / "packages/minijax/src/minijax/as_jax/shim/jax/__init__.py"
+    shim = ROOT / "packages/glassjax/src/glassjax/as_jax/shim/jax/__init__.py"
     assert module.read_text() == shim.read_text()
     out = run(
-        "import jax, jax.numpy, minijax; print(jax is minijax, jax.numpy is minijax.numpy)",
+        "import jax, jax.numpy, glassjax; print(jax is glassjax, jax.numpy is glassjax.numpy)",
         PYTHONPATH=os.pathsep.join([str(module.parents[1]), os.environ.get("PYTHONPATH", "")]),
     )
     assert out.split() == ["True", "True"]
@@ -208,11 +219,11 @@ def test_hijax_can_be_imported_and_says_what_it_lacks():
 def test_values_of_types_of_hijax_are_refused():
     class Box:
         def __getattr__(self, name):
-            return minijax.typeof(self)
+            return glassjax.typeof(self)
 
     hijax.register_hitype(Box, lambda box: None)
     with pytest.raises(NotImplementedError, match="type Box, which was registered"):
-        minijax.jit(lambda box: box)(Box())
+        glassjax.jit(lambda box: box)(Box())
 
 
 def test_what_hijax_lacks_is_listed():

@@ -37,7 +37,7 @@ found = {name: plain(jax.config.values[name]) for name in names}
 with jax.disable_jit(False), jax.numpy_dtype_promotion("standard"):
     print(json.dumps([found, str(jnp.arange(2.0).dtype), jax.device_count()]))
 """
-JAX, AS_JAX = (), ("-m", "minijax.as_jax")
+JAX, AS_JAX = (), ("-m", "glassjax.as_jax")
 # What this process has been told, or JAX does not take from text.
 NOT_FROM_TEXT = {"JAX_ENABLE_X64", "JAX_COMPILATION_CACHE_DIR"}
 
@@ -50,7 +50,7 @@ def run(tmp_path):
 
 
 def run_program(file, command, **variables):
-    others = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "MINIJAX_", "XLA"))}
+    others = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "GLASSJAX_", "XLA"))}
     return subprocess.run(
         [sys.executable, *command, file],
         env=others | variables,
@@ -60,8 +60,8 @@ def run_program(file, command, **variables):
     )
 
 
-def test_variables_of_minijax_win(run):
-    ours = run(AS_JAX, JAX_ENABLE_X64="1", MINIJAX_ENABLE_X64="0")
+def test_variables_of_glassjax_win(run):
+    ours = run(AS_JAX, JAX_ENABLE_X64="1", GLASSJAX_ENABLE_X64="0")
     assert json.loads(ours.stdout)[1] == "float32", ours.stderr
 
 

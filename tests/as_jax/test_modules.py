@@ -1,11 +1,11 @@
-"""Modules importable under JAX's names once minijax is `jax`."""
+"""Modules importable under JAX's names once glassjax is `jax`."""
 
 import functools
 import subprocess
 import sys
 
 JAX = "import jax"
-OURS = "import minijax; minijax.install_as_jax(); import jax"
+OURS = "import glassjax; glassjax.install_as_jax(); import jax"
 MODULES = """
 import sys
 print(*[name for name in sys.modules if name.startswith("jax.") and "._src" not in name])
@@ -117,7 +117,7 @@ except NotImplementedError as error:
     print(error)
 """
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout
-    assert f"{below}.splash_attention_mask is not in minijax" in said
+    assert f"{below}.splash_attention_mask is not in glassjax" in said
 
 
 def test_private_names_that_libraries_import():

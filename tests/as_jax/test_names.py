@@ -1,14 +1,14 @@
-"""JAX's public names: which of them minijax has, and the coverage report."""
+"""JAX's public names: which of them glassjax has, and the coverage report."""
 
 import sys
 from importlib.metadata import version
 
-import minijax
-from minijax.as_jax.names import missing_names, names_of, public_names
+import glassjax
+from glassjax.as_jax.names import missing_names, names_of, public_names
 
 
 def test_coverage_counts_what_is_there(capsys):
-    minijax.coverage()
+    glassjax.coverage()
     *rows, last = capsys.readouterr().out.splitlines()[1:]
     there, count = (sum(int(row.split()[i]) for row in rows) for i in (1, 2))
     assert last.split()[:4] == ["in", "all", str(there), str(count)]

@@ -9,9 +9,9 @@ from libraries import LIBRARIES, assert_same_program
 from shares import IS_NIGHT
 from tables import for_each
 
-import minijax
-import minijax.numpy
-from minijax import lax
+import glassjax
+import glassjax.numpy
+from glassjax import lax
 
 
 @pytest.mark.parametrize(("lib", "jnp"), LIBRARIES)
@@ -64,7 +64,7 @@ def test_functions_are_chosen_for_the_platform_that_is_lowered_for(transformed, 
                 return of_platforms(lib, x)
 
     texts = []
-    for lib in (minijax, jax):
+    for lib in (glassjax, jax):
         traced = lib.jit(lambda x, lib=lib: program(lib, x)).trace(np.eye(2, dtype="float32"))
         texts.append(traced.lower(lowering_platforms=(platform,)).as_text())
     names = r"lapack_\w+|cusolver_\w+|stablehlo.(?:sine|cosine)"
@@ -77,14 +77,14 @@ def test_functions_by_platform_on_this_one():
     x = np.eye(2)
     expected = np.asarray(jax.jit(lambda x: of_platforms(jax, x))(x))
     for function in (
-        lambda x: of_platforms(minijax, x),
-        minijax.jit(lambda x: of_platforms(minijax, x)),
+        lambda x: of_platforms(glassjax, x),
+        glassjax.jit(lambda x: of_platforms(glassjax, x)),
     ):
         np.testing.assert_allclose(function(x), expected)
 
 
 def test_no_function_for_the_platform_that_is_lowered_for():
-    traced = minijax.jit(lambda x: lax.platform_dependent(x, cpu=lambda x: x + 1)).trace(1.0)
+    traced = glassjax.jit(lambda x: lax.platform_dependent(x, cpu=lambda x: x + 1)).trace(1.0)
     with pytest.raises(NotImplementedError, match="no function for 'cuda' among 'cpu'"):
         traced.lower(**ON_CUDA)
 

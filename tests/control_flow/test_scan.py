@@ -11,8 +11,8 @@ from libraries import LIBRARIES, assert_same, assert_same_program
 from shares import IS_NIGHT
 from tables import for_each
 
-import minijax
-import minijax.numpy
+import glassjax
+import glassjax.numpy
 
 RNG = np.random.default_rng(0)
 
@@ -244,7 +244,7 @@ def test_every_transformation_agrees_with_jax(program):
     ours, args = transformed(program, *LIBRARIES[0])
     theirs, jax_args = transformed(program, *LIBRARIES[1])
     expected = leaves(jax, jax.jit(lambda: theirs(*jax_args))())
-    assert_same(leaves(minijax, minijax.jit(ours)(*args)), expected, 1e-9)
+    assert_same(leaves(glassjax, glassjax.jit(ours)(*args)), expected, 1e-9)
 
 
 def test_evaluation_agrees_with_compilation():
@@ -284,7 +284,7 @@ def test_types_of_what_is_carried(x64):
         outs = lib.tree.map(jnp.asarray, make()) if lib is jax else lib.eval_shape(make)
         return [struct(x) for x in lib.tree.leaves(outs)]
 
-    with minijax.enable_x64(x64), jax.enable_x64(x64):
+    with glassjax.enable_x64(x64), jax.enable_x64(x64):
         ours, theirs = (types(*library) for library in LIBRARIES)
     assert ours == theirs
 
@@ -346,12 +346,12 @@ def test_what_jax_refuses_is_refused(name):
 def test_a_program_does_not_grow_with_its_length(lengths):
     def text(length):
         def loss(x, xs):
-            c, ys = minijax.lax.scan(lambda c, u: (minijax.numpy.sin(c) * u, c), x, xs)
-            return c + minijax.numpy.sum(ys)
+            c, ys = glassjax.lax.scan(lambda c, u: (glassjax.numpy.sin(c) * u, c), x, xs)
+            return c + glassjax.numpy.sum(ys)
 
-        xs = minijax.ShapeDtypeStruct((length,), np.float64)
-        x = minijax.ShapeDtypeStruct((), np.float64)
-        return minijax.jit(minijax.grad(loss, (0, 1))).lower(x, xs).as_text()
+        xs = glassjax.ShapeDtypeStruct((length,), np.float64)
+        x = glassjax.ShapeDtypeStruct((), np.float64)
+        return glassjax.jit(glassjax.grad(loss, (0, 1))).lower(x, xs).as_text()
 
     short, long = (text(n).replace(str(n - 1), "N-1").replace(str(n), "N") for n in lengths)
     assert abs(len(short) - len(long)) < 0.01 * len(short)
@@ -365,7 +365,7 @@ def test_a_body_is_traced_once():
         calls.append(None)
         return c * u, c
 
-    minijax.jit(lambda xs: minijax.lax.scan(step, 1.0, xs))(np.ones(1000))
+    glassjax.jit(lambda xs: glassjax.lax.scan(step, 1.0, xs))(np.ones(1000))
     assert len(calls) == 1
 
 
@@ -374,10 +374,10 @@ def test_only_what_differs_is_kept_of_every_round():
     w = np.ones((50, 50))
 
     def loss(w, x):
-        jnp = minijax.numpy
-        return jnp.sum(minijax.lax.scan(lambda h, _: (jnp.sin(w) @ h, None), x, None, 100)[0])
+        jnp = glassjax.numpy
+        return jnp.sum(glassjax.lax.scan(lambda h, _: (jnp.sin(w) @ h, None), x, None, 100)[0])
 
-    step = minijax.jit(minijax.grad(loss)).lower(w, np.ones(50)).compile()
+    step = glassjax.jit(glassjax.grad(loss)).lower(w, np.ones(50)).compile()
     assert step.memory_analysis().temp_size_in_bytes < 100 * w.nbytes / 4
 
 

@@ -9,8 +9,8 @@ from libraries import LIBRARIES, assert_same
 from shares import IS_NIGHT, one_in
 from tables import for_each
 
-import minijax
-import minijax.numpy
+import glassjax
+import glassjax.numpy
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal(3)
@@ -185,18 +185,18 @@ def test_every_transformation_agrees_with_jax(program):
     ours, args = transformed(program, *LIBRARIES[0])
     theirs, jax_args = transformed(program, *LIBRARIES[1])
     expected = leaves(jax, jax.jit(lambda: theirs(*jax_args))())
-    assert_same(leaves(minijax, minijax.jit(ours)(*args)), expected, 1e-8)
+    assert_same(leaves(glassjax, glassjax.jit(ours)(*args)), expected, 1e-8)
 
 
 @pytest.mark.parametrize("program", one_in(2, [of_trees, root]), ids=lambda f: f.__name__)
 def test_evaluation_agrees_with_compilation(program):
     def both(x, w):
         f = partial(program, *LIBRARIES[0])
-        return f(x, w), minijax.grad(lambda x: minijax.numpy.sum(f(x, w)))(x)
+        return f(x, w), glassjax.grad(lambda x: glassjax.numpy.sum(f(x, w)))(x)
 
-    args = [minijax.numpy.asarray(x) for x in (X, W)]
-    compiled = leaves(minijax, minijax.jit(both)(*args))
-    assert_same(leaves(minijax, both(*args)), compiled, 1e-8)
+    args = [glassjax.numpy.asarray(x) for x in (X, W)]
+    compiled = leaves(glassjax, glassjax.jit(both)(*args))
+    assert_same(leaves(glassjax, both(*args)), compiled, 1e-8)
 
 
 def test_the_solver_is_not_differentiated():
@@ -208,9 +208,9 @@ def test_the_solver_is_not_differentiated():
             seen.append(b)
             return b / a
 
-        return minijax.lax.custom_linear_solve(lambda x: a * x, b, solve, symmetric=True)
+        return glassjax.lax.custom_linear_solve(lambda x: a * x, b, solve, symmetric=True)
 
-    gradient = minijax.grad(loss, (0, 1))(2.0, 6.0)
+    gradient = glassjax.grad(loss, (0, 1))(2.0, 6.0)
     np.testing.assert_allclose(gradient, [-1.5, 0.5])
     assert {type(x).__name__ for x in seen} == {"JaxprTracer"}
 
@@ -219,26 +219,26 @@ def test_a_constant_part_of_the_right_hand_side():
     """Which JAX does not manage in reverse mode."""
 
     def loss(b):
-        return minijax.lax.custom_linear_solve(
+        return glassjax.lax.custom_linear_solve(
             lambda x: (2.0 * x[0], 4.0 * x[1]),
             (b, 3.0),
             lambda matvec, b: (b[0] / 2.0, b[1] / 4.0),
             symmetric=True,
         )[0]
 
-    assert minijax.grad(loss)(1.0) == 0.5
+    assert glassjax.grad(loss)(1.0) == 0.5
 
 
 def test_integers_besides_the_root():
     """Which JAX does not manage when it is differentiated."""
 
     def loss(a):
-        x, steps = minijax.lax.custom_root(
+        x, steps = glassjax.lax.custom_root(
             lambda x: x - a, 0.0, lambda f, x: (x + a, 3), lambda g, y: y, has_aux=True
         )
         return x * steps
 
-    assert minijax.grad(loss)(2.0) == 3.0
+    assert glassjax.grad(loss)(2.0) == 3.0
 
 
 @pytest.mark.parametrize("x64", [False, True])
@@ -258,7 +258,7 @@ def test_types_of_solutions(x64):
         ]
         return [str(x.dtype) for x in outs]
 
-    with minijax.enable_x64(x64), jax.enable_x64(x64):
+    with glassjax.enable_x64(x64), jax.enable_x64(x64):
         ours, theirs = (types(*library) for library in LIBRARIES)
     assert ours == theirs
 

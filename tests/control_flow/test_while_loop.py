@@ -4,8 +4,8 @@ import jax
 import numpy as np
 from libraries import LIBRARIES, assert_same
 
-import minijax
-import minijax.numpy
+import glassjax
+import glassjax.numpy
 
 
 def leaves(lib, outs):
@@ -42,7 +42,7 @@ def test_what_is_passed_on_is_the_same_for_all_examples():
         return leaves(lib, wrap(lambda x: [f(x) for f in functions])(x))
 
     theirs = outs(*LIBRARIES[1], jax.jit)
-    assert_same(outs(*LIBRARIES[0], minijax.jit), theirs, 0)
+    assert_same(outs(*LIBRARIES[0], glassjax.jit), theirs, 0)
     assert_same(outs(*LIBRARIES[0], lambda f: f), theirs, 0)
 
 
@@ -50,13 +50,13 @@ def test_what_is_passed_on_is_in_no_stack_of_residuals():
     w = np.ones((50, 50))
 
     def loss(w, x):
-        jnp = minijax.numpy
+        jnp = glassjax.numpy
 
         def step(carry, _):
             w, h = carry
             return (w, jnp.sin(w) @ h), None
 
-        return jnp.sum(minijax.lax.scan(step, (w, x), None, 100)[0][1])
+        return jnp.sum(glassjax.lax.scan(step, (w, x), None, 100)[0][1])
 
-    step = minijax.jit(minijax.grad(loss)).lower(w, np.ones(50)).compile()
+    step = glassjax.jit(glassjax.grad(loss)).lower(w, np.ones(50)).compile()
     assert step.memory_analysis().temp_size_in_bytes < 100 * w.nbytes / 4

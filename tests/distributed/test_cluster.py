@@ -2,7 +2,7 @@
 
 import pytest
 
-from minijax.distributed.cluster import detect
+from glassjax.distributed.cluster import detect
 
 SLURM = {
     "SLURM_JOB_ID": "70001",

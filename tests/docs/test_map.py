@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from minijax_stage2 import impl_rules, jvp_rules, vmap_rules
-from minijax_stage3 import abstract_eval_rules, lowering_rules
-from minijax_stage4 import transpose_rules
+from glassjax_stage2 import impl_rules, jvp_rules, vmap_rules
+from glassjax_stage3 import abstract_eval_rules, lowering_rules
+from glassjax_stage4 import transpose_rules
 
 HOOKS = Path(__file__).parents[2] / "docs/hooks"
 TABLES = {

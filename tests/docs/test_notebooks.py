@@ -111,7 +111,7 @@ def printed_by(code, name, namespace):
 def test_cells_import_what_the_chapter_says(page):
     named = re.search("pip install (.*)", notebooks.requirements(page))[1]
     allowed = {
-        name if name == "minijax" else f"minijax_{name}"
+        name if name == "glassjax" else f"glassjax_{name}"
         for name in re.findall(r"/packages/(\w+)", named)
     }
     imported = {
@@ -120,7 +120,7 @@ def test_cells_import_what_the_chapter_says(page):
         for node in ast.walk(ast.parse(code))
         for module in modules_of(node)
     }
-    assert {name for name in imported if name.startswith(("minijax", "jax"))} <= allowed
+    assert {name for name in imported if name.startswith(("glassjax", "jax"))} <= allowed
 
 
 def modules_of(node):

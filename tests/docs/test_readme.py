@@ -105,7 +105,7 @@ def sessions():
 
 
 def test_sessions_are_found():
-    assert {"tests-stage1", "tests-minijax", "tests", "lint", "docs", "demo"} <= sessions()
+    assert {"tests-stage1", "tests-glassjax", "tests", "lint", "docs", "demo"} <= sessions()
 
 
 @every_readme

@@ -17,11 +17,11 @@ import listing  # noqa: E402
 
 SPLIT = sorted({page.modules[0] for page in families.PAGES if page.rooms is not None})
 MODULES = sorted({module for page in families.PAGES for module in page.modules})
-EXPERIMENTAL = importlib.import_module("minijax.experimental").__path__
+EXPERIMENTAL = importlib.import_module("glassjax.experimental").__path__
 # Not the stages; nor distributions, whose modules say what the parameters of their functions are.
 PUBLIC = [
-    *(name for name in MODULES if not re.match(r"minijax_stage|minijax\.scipy\.stats\.", name)),
-    *(module.name for module in pkgutil.walk_packages(EXPERIMENTAL, "minijax.experimental.")),
+    *(name for name in MODULES if not re.match(r"glassjax_stage|glassjax\.scipy\.stats\.", name)),
+    *(module.name for module in pkgutil.walk_packages(EXPERIMENTAL, "glassjax.experimental.")),
 ]
 
 
@@ -46,7 +46,7 @@ def test_no_family_and_no_room_is_empty():
 
 
 def test_every_module_that_has_examples_has_a_page():
-    tests = Path(__file__).parents[2] / "packages/minijax/tests/house/test_documents.py"
+    tests = Path(__file__).parents[2] / "packages/glassjax/tests/house/test_documents.py"
     text = tests.read_text(encoding="utf-8")
     listed = re.search(r"WITH_EXAMPLES = \[(.*?)\]", text, re.DOTALL)[1]
     assert set(re.findall(r'"([\w.]+)"', listed)) <= set(MODULES)

@@ -1,4 +1,4 @@
-"""The side-by-side page names only what exists in minijax and in JAX."""
+"""The side-by-side page names only what exists in glassjax and in JAX."""
 
 import importlib
 import re
@@ -12,7 +12,7 @@ from tables import for_each
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/learn/side_by_side.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## ([^\n:]*)[^\n]*\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
-PACKAGES = {**{f"Stage {n}": f"stage{n}" for n in (1, 2, 3, 4)}, "The full library": "minijax"}
+PACKAGES = {**{f"Stage {n}": f"stage{n}" for n in (1, 2, 3, 4)}, "The full library": "glassjax"}
 ROWS = [
     (package, *re.findall(r"\| (.*?) (?=\|)", row))
     for section, package in PACKAGES.items()
@@ -23,7 +23,7 @@ ROWS = [
 @pytest.mark.skipif(jax.__version_info__ < (0, 12), reason="the page names what JAX 0.12 has")
 @for_each(("package", "ours", "theirs"), [row[:3] for row in ROWS])
 def test_files_and_names_exist(package, ours, theirs):
-    name = package if package == "minijax" else f"minijax_{package}"
+    name = package if package == "glassjax" else f"glassjax_{package}"
     source = ROOT / "packages" / package / "src" / name
     files, _, names = ours.partition(": ")
     text = ""

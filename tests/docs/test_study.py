@@ -115,7 +115,7 @@ def test_the_command_keeps_progress_and_says_what_is_next(tmp_path):
 
     count = len(steps_of("stage1"))
     assert f"stage1: 0 of {count} steps hold." in study()
-    file = tmp_path / "mine" / "minijax_stage1" / "interpreter.py"
+    file = tmp_path / "mine" / "glassjax_stage1" / "interpreter.py"
     blank = file.read_text("utf-8")
     solved = (package_of("stage1") / "interpreter.py").read_text("utf-8")
     file.write_text(solved, encoding="utf-8")
@@ -181,7 +181,7 @@ def test_what_never_ends_is_stopped_where_it_is(tmp_path, monkeypatch):
     file.write_text(text.replace("    needed = {", "    while True: pass\n    needed = {"), "utf-8")
     (outcome,) = workbook.check(workbook.steps[-1:])
     assert "does something never end?" in outcome.message
-    assert "minijax_stage1/dce.py:" in outcome.message
+    assert "glassjax_stage1/dce.py:" in outcome.message
 
 
 def test_a_program_that_is_no_python_says_where(tmp_path):
@@ -202,7 +202,7 @@ def test_starting_over_forgets_what_was_written(tmp_path, monkeypatch, capsys):
         main()
         return capsys.readouterr().out
 
-    file = tmp_path / "minijax_stage1" / "interpreter.py"
+    file = tmp_path / "glassjax_stage1" / "interpreter.py"
     study()
     blank = file.read_text("utf-8")
     file.write_text("", encoding="utf-8")

@@ -91,7 +91,7 @@ def test_what_is_shown_of_a_file_is_python():
 
 PYTHON = re.compile(r"^( *)```python([^\n]*)\n(.*?)^\1```[ \t]*$", re.M | re.S)
 RUNS = re.compile(r"\b(exec|exercise|check|solution|command)=")
-NEEDS_A_GPU = 'minijax.devices("gpu")'
+NEEDS_A_GPU = 'glassjax.devices("gpu")'
 
 
 def test_python_on_pages_runs_or_is_real_source():

@@ -14,12 +14,12 @@ import pytest
 from libraries import assert_alike
 from tables import for_each
 
-import minijax
-from minijax import core, lax, random
-from minijax import numpy as jnp
-from minijax.errors.arguments import contains_itself, fits
-from minijax.example_libraries import stax
-from minijax_stage2 import tree as stage2_tree
+import glassjax
+from glassjax import core, lax, random
+from glassjax import numpy as jnp
+from glassjax.errors.arguments import contains_itself, fits
+from glassjax.example_libraries import stax
+from glassjax_stage2 import tree as stage2_tree
 
 itself = [1.0]
 
@@ -33,7 +33,7 @@ keys = random.split(random.key(0))
 ones3 = np.ones(3, np.float32)
 
 
-@minijax.jit
+@glassjax.jit
 def factorial(n):
     return jnp.where(n < 2, 1, n * factorial(n - 1))
 
@@ -46,11 +46,11 @@ def written_to():
 TABLE = [
     # What has no end.
     (lambda: jnp.array_split(ones3, 10**30), ValueError, "array_split: indices_or_sections must be 100,000 at most, found 1000"),
-    (lambda: minijax.scipy.special.bernoulli(10**13), ValueError, "bernoulli: n must be 100,000 at most"),
+    (lambda: glassjax.scipy.special.bernoulli(10**13), ValueError, "bernoulli: n must be 100,000 at most"),
     (lambda: factorial(3.0), RecursionError, r"jit: `factorial` at .*test_arguments.py:\d+ calls itself"),
     (lambda: jnp.around(ones3, itself), ValueError, "round: decimals is a list that contains itself"),
     (lambda: jnp.array(itself), ValueError, "contains itself"),
-    (lambda: minijax.device_put(itself), ValueError, "contains itself"),
+    (lambda: glassjax.device_put(itself), ValueError, "contains itself"),
     # Errors of the insides.
     (lambda: jnp.repeat(ones3, None), TypeError, "repeat: repeats cannot be None"),
     (lambda: jnp.insert(ones3, None, 1.0), TypeError, "insert: obj: expected an array or a number, found None"),
@@ -58,7 +58,7 @@ TABLE = [
     (lambda: jnp.choose(jnp.array([0]), {"a": 1.0}), TypeError, "choose: choices must be a sequence of arrays, found {'a': 1.0}"),
     (lambda: jnp.tril_indices(10**30), ValueError, "tril_indices: n is out of range: 1000"),
     (lambda: jnp.var(ones3, ddof="abc"), TypeError, "var: ddof must be .*, found 'abc' of type str"),
-    (lambda: minijax.ops.segment_sum(ones3, np.arange(3), num_segments="abc"), TypeError, "segment_sum: num_segments must be an int or None, found 'abc'"),
+    (lambda: glassjax.ops.segment_sum(ones3, np.arange(3), num_segments="abc"), TypeError, "segment_sum: num_segments must be an int or None, found 'abc'"),
     # Accepted once.
     (lambda: jnp.zeros(b"abc"), TypeError, "zeros: shape must be an int or a sequence of ints, found b'abc'"),
     (lambda: random.fold_in(random.key(0), float("nan")), ValueError, "fold_in: data must be an integer, found nan"),
@@ -68,7 +68,7 @@ TABLE = [
     (lambda: jnp.round(keys), TypeError, r"round: expected numbers, found key<fry>\[2\]"),
     (lambda: jnp.unique(keys), TypeError, r"sort: expected numbers, which have an order, found key<fry>\[2\]"),
     (lambda: jnp.gradient(keys), TypeError, "expected numbers, found key"),
-    (lambda: minijax.jit(lambda x: x, static_argnames="y"), ValueError, "static_argnames names 'y', which is not a parameter"),
+    (lambda: glassjax.jit(lambda x: x, static_argnames="y"), ValueError, "static_argnames names 'y', which is not a parameter"),
     # Of arguments that say how: what is one number, or true or false, is not several.
     (lambda: jnp.sum(ones3, keepdims=[]), TypeError, r"sum: keepdims must be a bool, found \(\)"),
     (lambda: jnp.sum(ones3, keepdims=np.array([1, 2])), TypeError, "sum: keepdims must be a bool"),
@@ -76,30 +76,30 @@ TABLE = [
     (lambda: jnp.stack([ones3], axis={0}), TypeError, "stack: axis must be an int"),
     (lambda: jnp.take(ones3, 0, unique_indices={1}), TypeError, "take: unique_indices must be a bool"),
     (lambda: lax.approx_max_k(ones3, 1, recall_target=...), TypeError, "approx_max_k: recall_target must be a number"),
-    (lambda: minijax.grad(jnp.sum, allow_int=jnp.arange(3)), TypeError, "grad: allow_int must be a bool, found"),
-    (lambda: minijax.vmap(jnp.sum, sum_match=np.array(["a", "b"])), TypeError, "vmap: sum_match must be a bool"),
-    (lambda: minijax.vmap(jnp.sum, axis_name=[1]), TypeError, "vmap: axis_name must be hashable"),
-    (lambda: minijax.vmap(jnp.sum, spmd_axis_name=["a"]), TypeError, "vmap: spmd_axis_name must be hashable"),
-    (lambda: minijax.checkpoint(jnp.sum, static_argnames=3), TypeError, "checkpoint: static_argnames must be a string"),
+    (lambda: glassjax.grad(jnp.sum, allow_int=jnp.arange(3)), TypeError, "grad: allow_int must be a bool, found"),
+    (lambda: glassjax.vmap(jnp.sum, sum_match=np.array(["a", "b"])), TypeError, "vmap: sum_match must be a bool"),
+    (lambda: glassjax.vmap(jnp.sum, axis_name=[1]), TypeError, "vmap: axis_name must be hashable"),
+    (lambda: glassjax.vmap(jnp.sum, spmd_axis_name=["a"]), TypeError, "vmap: spmd_axis_name must be hashable"),
+    (lambda: glassjax.checkpoint(jnp.sum, static_argnames=3), TypeError, "checkpoint: static_argnames must be a string"),
     (lambda: jnp.zeros(3, jnp.float32(1)), TypeError, "zeros: dtype must be .* a dtype, found"),
     (lambda: stax.MaxPool(""), TypeError, "MaxPool: window_shape must be an int or ints"),
     (lambda: stax.MaxPool((2, 2), spec="NC"), ValueError, "MaxPool: spec must have a letter for each axis"),
-    (lambda: minijax.export.deserialize(None), TypeError, "deserialize: expected bytes, found None"),
+    (lambda: glassjax.export.deserialize(None), TypeError, "deserialize: expected bytes, found None"),
     (lambda: lax.convert_element_type(1j, "float32"), TypeError, "1j is complex, and float32 is not"),
     (lambda: jnp.full(2, 1j, "float32"), TypeError, "full: fill_value is complex, and float32 is not"),
     (lambda: jnp.choose(jnp.array([0]), -1), TypeError, "choose: choices must be a sequence of arrays, found -1"),
-    (lambda: minijax.devices(np.array(["a", "b"])), RuntimeError, "Unknown backend array"),
-    (lambda: minijax.tree_util.treedef_children(jnp.ones(2)), TypeError, "treedef_children: treedef must be a PyTreeDef"),
-    (lambda: minijax.tree_util.register_pytree_node_class(int), TypeError, "must have the methods tree_flatten and tree_unflatten"),
+    (lambda: glassjax.devices(np.array(["a", "b"])), RuntimeError, "Unknown backend array"),
+    (lambda: glassjax.tree_util.treedef_children(jnp.ones(2)), TypeError, "treedef_children: treedef must be a PyTreeDef"),
+    (lambda: glassjax.tree_util.register_pytree_node_class(int), TypeError, "must have the methods tree_flatten and tree_unflatten"),
     (lambda: jnp.ones(3).at[0].set(1.0, mode=np.array(["a", "b"])), ValueError, "unknown mode of indexing"),
     (lambda: jnp.ones(3).std(ddof=1j), TypeError, "ddof must be a number, found 1j"),
     (lambda: jnp.ones(3).round(1.5), TypeError, "round: decimals must be an int"),
     (lambda: jnp.ones(3).repeat(2, total_repeat_length=-1), ValueError, "total_repeat_length must not be negative"),
     (lambda: lax.dot(ones3, ones3, precision=True), ValueError, "precision must be None, a lax.Precision"),
-    (lambda: minijax.debug.visualize_sharding({1}, None), TypeError, "visualize_sharding: shape must be a sequence"),
-    (lambda: minijax.debug.visualize_array_sharding(ones3, scale=10**30), ValueError, "scale must be at most 1000"),
-    (lambda: minijax.debug.visualize_array_sharding(ones3, min_width=None), TypeError, "min_width must be an int"),
-    (lambda: minijax.shard_map(out_specs=minijax.P())(None), TypeError, "expected a function, found None"),
+    (lambda: glassjax.debug.visualize_sharding({1}, None), TypeError, "visualize_sharding: shape must be a sequence"),
+    (lambda: glassjax.debug.visualize_array_sharding(ones3, scale=10**30), ValueError, "scale must be at most 1000"),
+    (lambda: glassjax.debug.visualize_array_sharding(ones3, min_width=None), TypeError, "min_width must be an int"),
+    (lambda: glassjax.shard_map(out_specs=glassjax.P())(None), TypeError, "expected a function, found None"),
     # Of functions that extend the library.
     (lambda: core.vmap_flat(None, [ones3], [0], 3, "f"), TypeError, "vmap_flat: f must be a function"),
     (lambda: core.jvp_flat(jnp.sin, None, [ones3], "f"), TypeError, "jvp_flat: primals must be a sequence"),
@@ -137,42 +137,42 @@ TABLE = [
     (lambda: jnp.nanargmin(keys), TypeError, r"a: expected numbers, found key<fry>\[2\]"),
     (lambda: jnp.histogramdd(np.ones((2, 2)), bins=1.5), TypeError, "histogramdd: bins must be an int or a sequence, found 1.5"),
     (lambda: jnp.promote_types(1.5, "int8"), TypeError, "promote_types: a must be a dtype, found 1.5"),
-    (lambda: minijax.scipy.special.polygamma(1.5, 1.0), TypeError, "polygamma: n must be an integer"),
-    (lambda: minijax.scipy.linalg.lu_solve(ones3, ones3), TypeError, "lu_solve: lu_and_piv must be a pair, as lu_factor returns it"),
+    (lambda: glassjax.scipy.special.polygamma(1.5, 1.0), TypeError, "polygamma: n must be an integer"),
+    (lambda: glassjax.scipy.linalg.lu_solve(ones3, ones3), TypeError, "lu_solve: lu_and_piv must be a pair, as lu_factor returns it"),
     (lambda: lax.linalg.triangular_solve(np.eye(2, dtype=np.float32), np.ones((2, 1), complex)), TypeError, "triangular_solve: operands must have one dtype"),
     (lambda: lax.reduce_window_shape_tuple((6,), 3, (2,), [(0, 0)]), TypeError, "window_dimensions must be a sequence of ints, found 3"),
-    (lambda: minijax.example_libraries.optimizers.exponential_decay(0.1, 10, 0.5)("abc"), TypeError, "step must be a number, found 'abc'"),
-    (lambda: minijax.dtypes.canonicalize_dtype("int8", allow_extended_dtype=[1]), TypeError, "allow_extended_dtype must be a bool"),
-    (lambda: minijax.device_put(ones3, may_alias=[None]), TypeError, "device_put: may_alias must be a bool"),
-    (lambda: minijax.jit(jnp.sum, inline=np.array([1, 2])), TypeError, "jit: inline must be a bool"),
-    (lambda: minijax.export.export(minijax.jit(jnp.sum), platforms=3), TypeError, "export: platforms must be a sequence of strings or None, found 3"),
-    (lambda: minijax.tree_util.treedef_tuple([1, 2]), TypeError, "treedef_tuple: expected PyTreeDefs, found 1"),
-    (lambda: minijax.checkpoint(jnp.sum, prevent_cse=np.ones((2, 2))), TypeError, "checkpoint: prevent_cse must be a bool"),
-    (lambda: minijax.scipy.optimize.minimize(lambda x: x @ x, ones3, (1, 2), method="BFGS"), TypeError, "minimize: .* cannot be called with x and 2 arguments of args"),
-    (lambda: minijax.vmap(int)(ones3), (TypeError, minijax.errors.ConcretizationTypeError), "."),
+    (lambda: glassjax.example_libraries.optimizers.exponential_decay(0.1, 10, 0.5)("abc"), TypeError, "step must be a number, found 'abc'"),
+    (lambda: glassjax.dtypes.canonicalize_dtype("int8", allow_extended_dtype=[1]), TypeError, "allow_extended_dtype must be a bool"),
+    (lambda: glassjax.device_put(ones3, may_alias=[None]), TypeError, "device_put: may_alias must be a bool"),
+    (lambda: glassjax.jit(jnp.sum, inline=np.array([1, 2])), TypeError, "jit: inline must be a bool"),
+    (lambda: glassjax.export.export(glassjax.jit(jnp.sum), platforms=3), TypeError, "export: platforms must be a sequence of strings or None, found 3"),
+    (lambda: glassjax.tree_util.treedef_tuple([1, 2]), TypeError, "treedef_tuple: expected PyTreeDefs, found 1"),
+    (lambda: glassjax.checkpoint(jnp.sum, prevent_cse=np.ones((2, 2))), TypeError, "checkpoint: prevent_cse must be a bool"),
+    (lambda: glassjax.scipy.optimize.minimize(lambda x: x @ x, ones3, (1, 2), method="BFGS"), TypeError, "minimize: .* cannot be called with x and 2 arguments of args"),
+    (lambda: glassjax.vmap(int)(ones3), (TypeError, glassjax.errors.ConcretizationTypeError), "."),
     (lambda: jnp.array(1.0, ndmin=10**13), ValueError, "array: ndmin must be 64 at most"),
-    (lambda: minijax.pmap(jnp.sin, axis_name={}), TypeError, "pmap: axis_name must be hashable"),
-    (lambda: minijax.pmap(jnp.sin, axis_name=(1, 2)), TypeError, r"pmap: axis_name must be one name, found \(1, 2\)"),
-    (lambda: minijax.pmap(jnp.sin, axis_size={}), TypeError, "pmap: axis_size must be an int"),
-    (lambda: minijax.pmap(jnp.sin, devices=object()), TypeError, "pmap: devices must be a sequence of devices"),
-    (lambda: minijax.pmap(jnp.sin, donate_argnums=None), TypeError, "pmap: donate_argnums must be an int"),
-    (lambda: minijax.pmap(jnp.sin)(np.ones((0, 2))), ValueError, "pmap of `sin`: there are no examples"),
+    (lambda: glassjax.pmap(jnp.sin, axis_name={}), TypeError, "pmap: axis_name must be hashable"),
+    (lambda: glassjax.pmap(jnp.sin, axis_name=(1, 2)), TypeError, r"pmap: axis_name must be one name, found \(1, 2\)"),
+    (lambda: glassjax.pmap(jnp.sin, axis_size={}), TypeError, "pmap: axis_size must be an int"),
+    (lambda: glassjax.pmap(jnp.sin, devices=object()), TypeError, "pmap: devices must be a sequence of devices"),
+    (lambda: glassjax.pmap(jnp.sin, donate_argnums=None), TypeError, "pmap: donate_argnums must be an int"),
+    (lambda: glassjax.pmap(jnp.sin)(np.ones((0, 2))), ValueError, "pmap of `sin`: there are no examples"),
     (lambda: lax.linalg.qdwh(np.eye(2, dtype=int)), TypeError, "qdwh: found i.*; the dtypes it takes are float32"),
     (lambda: lax.linalg.qdwh(np.eye(2), eps=-7), ValueError, "qdwh: eps must be positive, found -7"),
     (lambda: lax.linalg.qdwh(np.eye(2), dynamic_shape=[]), ValueError, "qdwh: dynamic_shape must be two sizes"),
     (lambda: jnp.pad(None, 1), TypeError, "pad: array: expected an array or a number, found None"),
-    (lambda: minijax.scipy.linalg.funm(np.eye(2), lambda x: None), TypeError, "funm: the result of func: expected an array"),
+    (lambda: glassjax.scipy.linalg.funm(np.eye(2), lambda x: None), TypeError, "funm: the result of func: expected an array"),
     (lambda: random.choice(random.key(0), 3, shape=iter([2])), TypeError, "choice: shape must be a sequence of ints"),
     # What the messages said, and in whose words.
     (written_to, TypeError, r"Write x = x\.at\[0\]\.set\(1\)\."),
     (lambda: jnp.mean({"a": 1.0}), TypeError, r"^mean: a: expected an array or a number, found \{'a': "),
     (lambda: random.normal((3,)), TypeError, r"^normal: expected a key, found .*; random.key\(0\) makes one"),
-    (lambda: minijax.jit(lambda x: 1 if x > 0 else 2)(1.0), TypeError, r"lax\.cond\("),
-    (lambda: minijax.jit(lambda x: np.sin(x))(1.0), TypeError, r"jnp\.sin for np\.sin"),
+    (lambda: glassjax.jit(lambda x: 1 if x > 0 else 2)(1.0), TypeError, r"lax\.cond\("),
+    (lambda: glassjax.jit(lambda x: np.sin(x))(1.0), TypeError, r"jnp\.sin for np\.sin"),
     (lambda: lax.cond(True, lambda x: x, lambda x: jnp.ones(3), 1.0), TypeError, r"cond: all branches, `<lambda>` at .*test_arguments.py:\d+, `<lambda>` at .*test_arguments.py:\d+, must"),
-    (lambda: minijax.vmap(lambda x: x, in_axes=(0, 0))(ones3), ValueError, "in_axes, a prefix of args.*expected tuple of 2, found tuple of 1"),
+    (lambda: glassjax.vmap(lambda x: x, in_axes=(0, 0))(ones3), ValueError, "in_axes, a prefix of args.*expected tuple of 2, found tuple of 1"),
     (lambda: lax.scan(lambda c, x: c, 0.0, ones3), TypeError, r"found PyTreeDef\(\*\)"),
-    (lambda: minijax.jit("word" * 30), TypeError, r"found 'wordwordword\w*\.\.\."),
+    (lambda: glassjax.jit("word" * 30), TypeError, r"found 'wordwordword\w*\.\.\."),
 ]
 
 
@@ -188,7 +188,7 @@ def test_an_argument_is_refused_by_its_name(monkeypatch, call, cls, words):
 
 
 def test_imaginary_parts_are_dropped_with_a_warning():
-    for lib in (jax, minijax):
+    for lib in (jax, glassjax):
         x = lib.numpy.array([1.0 + 2j])
         with pytest.warns(np.exceptions.ComplexWarning):
             assert lib.lax.convert_element_type(x, "float32") == 1.0
@@ -253,7 +253,7 @@ def test_what_takes_complex_numbers_for_real_ones_warns(name):
     with pytest.warns(np.exceptions.ComplexWarning):
         theirs = jax.jit(lambda: LOSSES[name](jax.numpy))()
     with pytest.warns(np.exceptions.ComplexWarning):
-        assert_alike(LOSSES[name](minijax.numpy), theirs)
+        assert_alike(LOSSES[name](glassjax.numpy), theirs)
 
 
 @for_each("name", UPDATES)
@@ -261,18 +261,18 @@ def test_updates_by_what_the_array_does_not_hold_warn(name):
     for values, expected in ((z, {FutureWarning, np.exceptions.ComplexWarning}),
                              (z.real + 0.5, {FutureWarning})):  # fmt: skip
         found = []
-        for lib in (minijax, jax):
+        for lib in (glassjax, jax):
             update = functools.partial(UPDATES[name], lib.numpy, values)
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                found.append(update() if lib is minijax else jax.jit(update)())
+                found.append(update() if lib is glassjax else jax.jit(update)())
             assert {each.category for each in caught} == expected
             assert lib is jax or {each.filename for each in caught} == {__file__}
         assert_alike(*found)
 
 
 def test_an_int_that_needs_64_bits_is_told_of_them():
-    with minijax.enable_x64(False), pytest.raises(OverflowError, match="enable_x64"):
+    with glassjax.enable_x64(False), pytest.raises(OverflowError, match="enable_x64"):
         jnp.array(2**40)
 
 
@@ -283,7 +283,7 @@ def test_an_error_of_the_user_s_is_the_user_s():
         return {}["missing"]
 
     with pytest.raises(KeyError, match="missing"):
-        minijax.tree.map(fails, [1.0])
+        glassjax.tree.map(fails, [1.0])
     with pytest.raises(KeyError, match="missing"):
         jnp.apply_along_axis(fails, 0, ones3)
 

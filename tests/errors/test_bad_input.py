@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from tables import for_each
 
-import minijax
-import minijax_stage1 as s1
-import minijax_stage2 as s2
-from minijax_stage2 import (
+import glassjax
+import glassjax_stage1 as s1
+import glassjax_stage2 as s2
+from glassjax_stage2 import (
     ConcretizationTypeError,
     MissingRuleError,
     Primitive,
@@ -47,8 +47,8 @@ from minijax_stage2 import (
     vmap,
     where,
 )
-from minijax_stage3 import array, eval_jaxpr, jit, make_jaxpr
-from minijax_stage4 import (
+from glassjax_stage3 import array, eval_jaxpr, jit, make_jaxpr
+from glassjax_stage4 import (
     cond,
     grad,
     hessian,
@@ -111,18 +111,18 @@ TABLE = {
         (lambda: jit(lambda x: "a")(1.0), TypeError, f"result of `<lambda>`: {NOT_ARRAY}"),
         (lambda: jit(lambda x: {"a": [x, object()]})(1.0), TypeError, r"result\['a'\]\[1\] of `<lambda>`"),
         (lambda: jit(identity, static_argnums=0)([1]), ValueError, "static argument 0 is of type list, which is not hashable"),
-        (lambda: minijax.jit(identity, static_argnums=3), ValueError, "static_argnums names argument 3 of `identity`, which has 1"),
-        (lambda: minijax.jit(identity, static_argnums="a"), TypeError, "static_argnums must be ints, found 'a'"),
-        (lambda: minijax.jit(identity, static_argnames="y"), ValueError, "static_argnames names 'y', which is not a parameter"),
-        (lambda: minijax.jit(identity, static_argnames=3), TypeError, "static_argnames must be strs, found 3"),
+        (lambda: glassjax.jit(identity, static_argnums=3), ValueError, "static_argnums names argument 3 of `identity`, which has 1"),
+        (lambda: glassjax.jit(identity, static_argnums="a"), TypeError, "static_argnums must be ints, found 'a'"),
+        (lambda: glassjax.jit(identity, static_argnames="y"), ValueError, "static_argnames names 'y', which is not a parameter"),
+        (lambda: glassjax.jit(identity, static_argnames=3), TypeError, "static_argnames must be strs, found 3"),
         (lambda: jit(branching)(1.0), TracerBoolConversionError, r"(?s)test_bad_input.py:\d+ .*if x > 0:.*argument x of `branching`.*jit.*cond"),
         (lambda: jit(float)(1.0), ConcretizationTypeError, "Python float is needed"),
         (lambda: jit(lambda x: range(x))(3), TracerIntegerConversionError, "(?s)Python integer is needed.*static argument"),
         (lambda: jit(np.asarray)(1.0), TracerArrayConversionError, "(?s)numpy array is needed.*in place of numpy's"),
         (lambda: jit(lambda x, y: x)(1.0), TypeError, "missing 1 required positional argument: 'y'"),
         (lambda: of_leaked(jit, neg), UnexpectedTracerError, "JaxprTracer made at .* belongs to the jit of `keep`, which has ended"),
-        (lambda: minijax.jit(identity).lower(1.0).compile()(ones3), TypeError, r"`identity` was compiled for f(32|64)\[\], called with f(32|64)\[3\]"),
-        (lambda: minijax.jit(identity).lower(1.0).compile()(1.0, 2.0), TypeError, "was compiled for arguments of structure"),
+        (lambda: glassjax.jit(identity).lower(1.0).compile()(ones3), TypeError, r"`identity` was compiled for f(32|64)\[\], called with f(32|64)\[3\]"),
+        (lambda: glassjax.jit(identity).lower(1.0).compile()(1.0, 2.0), TypeError, "was compiled for arguments of structure"),
         (lambda: jit(lambda x: bind1(mine, x))(1.0), MissingRuleError, r"`mine` has no rule for abstract evaluation.*abstract_eval_rules\[mine_p\]"),
     ],
     "make_jaxpr": [
@@ -135,21 +135,21 @@ TABLE = {
         (lambda: value_and_grad(3), TypeError, NOT_FUNCTION),
         (lambda: grad(identity)(ones3), TypeError, r"result of `identity` must be one real number, found f64\[3\]. Sum"),
         (lambda: grad(lambda x: (x, x))(1.0), TypeError, r"must be one real number, found PyTreeDef\(\(\*, \*\)\). Return one of them"),
-        (lambda: minijax.grad(lambda x: (x, x))(1.0), TypeError, "must be one real number, found a pytree of 2 leaves.*has_aux=True"),
+        (lambda: glassjax.grad(lambda x: (x, x))(1.0), TypeError, "must be one real number, found a pytree of 2 leaves.*has_aux=True"),
         (lambda: grad(lambda x: None)(1.0), TypeError, "must be one real number, found None"),
         (lambda: grad(lambda x: 1)(1.0), TypeError, r"must be one real number, found i64\[\]"),
         (lambda: grad(square)(3), TypeError, "argument 0 of `square` must be real or complex, found i64.*Make it a float"),
         (lambda: grad(square)({"a": 1.0, "b": [2]}), TypeError, r"argument 0\['b'\]\[0\] of `square` must be real or complex, found i64"),
         (lambda: grad(square)(1j), TypeError, r"result of `square` must be one real number, found c128\[\]. Return its real part, or use vjp"),
-        (lambda: minijax.grad(square)(1j), TypeError, r"result of `square` must be one real number, found c128\[\]. Return its real part; for a complex derivative give holomorphic=True"),
-        (lambda: minijax.grad(square, holomorphic=True)(1.0), TypeError, r"argument 0 of `square` must be complex where holomorphic=True, found f64\[\]"),
-        (lambda: minijax.grad(lambda x: 1.0, holomorphic=True)(1j), TypeError, r"must be one complex number, where holomorphic=True, found f64\[\]"),
+        (lambda: glassjax.grad(square)(1j), TypeError, r"result of `square` must be one real number, found c128\[\]. Return its real part; for a complex derivative give holomorphic=True"),
+        (lambda: glassjax.grad(square, holomorphic=True)(1.0), TypeError, r"argument 0 of `square` must be complex where holomorphic=True, found f64\[\]"),
+        (lambda: glassjax.grad(lambda x: 1.0, holomorphic=True)(1j), TypeError, r"must be one complex number, where holomorphic=True, found f64\[\]"),
         (lambda: grad(square)("a"), TypeError, f"argument 0 of `square`: {NOT_ARRAY}"),
         (lambda: grad(square)(), TypeError, "arguments of `square`; given by position: 0"),
         (lambda: grad(square, argnums=1)(1.0), TypeError, "argnums 1 must name different arguments of `square`"),
         (lambda: grad(square, argnums="a")(1.0), (TypeError, ValueError), "argnums.*'a'"),
         (lambda: grad(square, argnums=None)(1.0), TypeError, "argnums must be an int or ints, found None"),
-        (lambda: minijax.grad(square, has_aux=True)(1.0), TypeError, r"has_aux=True must return a pair \(out, aux\)"),
+        (lambda: glassjax.grad(square, has_aux=True)(1.0), TypeError, r"has_aux=True must return a pair \(out, aux\)"),
         (lambda: of_leaked(grad, neg), UnexpectedTracerError, "belongs to the jvp of `keep`, which has ended"),
     ],
     "vjp, linearize, linear_transpose": [
@@ -189,12 +189,12 @@ TABLE = {
         (lambda: hessian(square)(3), TypeError, r"`square`.*i64\[\]"),
         (lambda: jacrev(lambda x: x > 0)(1.0), TypeError, r"result of `<lambda>` must be real or complex, found bool\[\]"),
         (lambda: jacrev(square)(1j), TypeError, "result of `square` is complex.*imaginary parts"),
-        (lambda: minijax.jacrev(square)(1j), TypeError, "result of `square` is complex.*give holomorphic=True"),
-        (lambda: minijax.jacrev(square, holomorphic=True)(1.0), TypeError, "argument 0 of `square` must be complex where holomorphic=True"),
-        (lambda: minijax.jacrev(lambda x: 1.0, holomorphic=True)(1j), TypeError, "result of `<lambda>` must be complex where holomorphic=True"),
-        (lambda: minijax.jacfwd(square)(1j), TypeError, r"jacfwd: argument 0 of `square` is complex, c128\[\]. Give holomorphic=True"),
-        (lambda: minijax.hessian(square, holomorphic=True)(1.0), TypeError, "hessian: argument 0 of `square` must be complex where"),
-        (lambda: minijax.jacfwd(identity, has_aux=True)(1.0), TypeError, r"`identity` with has_aux=True must return a pair"),
+        (lambda: glassjax.jacrev(square)(1j), TypeError, "result of `square` is complex.*give holomorphic=True"),
+        (lambda: glassjax.jacrev(square, holomorphic=True)(1.0), TypeError, "argument 0 of `square` must be complex where holomorphic=True"),
+        (lambda: glassjax.jacrev(lambda x: 1.0, holomorphic=True)(1j), TypeError, "result of `<lambda>` must be complex where holomorphic=True"),
+        (lambda: glassjax.jacfwd(square)(1j), TypeError, r"jacfwd: argument 0 of `square` is complex, c128\[\]. Give holomorphic=True"),
+        (lambda: glassjax.hessian(square, holomorphic=True)(1.0), TypeError, "hessian: argument 0 of `square` must be complex where"),
+        (lambda: glassjax.jacfwd(identity, has_aux=True)(1.0), TypeError, r"`identity` with has_aux=True must return a pair"),
         (lambda: jacrev(square, argnums=2)(1.0), TypeError, "argnums 2 must name different arguments of `square`"),
     ],
     "vmap": [
@@ -217,7 +217,7 @@ TABLE = {
     "cond": [
         (lambda: cond(ones3 > 0, neg, neg, 1.0), TypeError, r"pred must be a scalar, found bool\[3\].*where"),
         (lambda: cond("a", neg, neg, 1.0), TypeError, f"cond: pred: {NOT_ARRAY}"),
-        (lambda: minijax.lax.cond(None, neg, neg, 1.0), TypeError, "cond: pred: expected an array or a number, found None"),
+        (lambda: glassjax.lax.cond(None, neg, neg, 1.0), TypeError, "cond: pred: expected an array or a number, found None"),
         (lambda: cond(True, 3, neg, 1.0), TypeError, f"cond: {NOT_FUNCTION}"),
         (lambda: cond(True, neg, neg, "a"), TypeError, f"cond of `neg`: argument x: {NOT_ARRAY}"),
         (lambda: cond(True, identity, lambda x: ones3, 1.0), TypeError, r"same types, but result is f64\[\] of the first and f64\[3\] of the second. Convert"),

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from tables import for_each
 
-import minijax
-import minijax.errors
+import glassjax
+import glassjax.errors
 
 ones2, ones3, ones23 = (np.ones(shape, np.float32) for shape in (2, 3, (2, 3)))
 half3 = np.ones(3, np.float16)
@@ -154,15 +154,15 @@ def raised(call, lib):
 @for_each("name", TABLE)
 def test_an_error_is_caught_as_that_of_jax_is(name):
     """By the class of Python that it is, and by its name in `jax.errors` where it has one there."""
-    theirs, ours = raised(TABLE[name], jax), raised(TABLE[name], minijax)
+    theirs, ours = raised(TABLE[name], jax), raised(TABLE[name], glassjax)
     for cls in PYTHONS:
         assert issubclass(ours, cls) or not issubclass(theirs, cls)
     if hasattr(jax.errors, theirs.__name__):
-        assert issubclass(ours, getattr(minijax.errors, theirs.__name__))
+        assert issubclass(ours, getattr(glassjax.errors, theirs.__name__))
 
 
 def test_the_errors_of_jax_are_there_by_their_names():
     """Except for the bases of others, and for the sizes without numbers that are not here."""
     published = {name for name in dir(jax.errors) if name[0] != "_"}
-    lacking = published - {*minijax.errors.__all__}
+    lacking = published - {*glassjax.errors.__all__}
     assert lacking <= {"InconclusiveDimensionOperation", "JAXIndexError", "JAXTypeError"}

@@ -9,9 +9,9 @@ from jax.example_libraries import optimizers as theirs
 from libraries import assert_close
 from shares import one_in
 
-import minijax
-from minijax import tree
-from minijax.example_libraries import optimizers as ours
+import glassjax
+from glassjax import tree
+from glassjax.example_libraries import optimizers as ours
 
 OPTIMIZERS = {
     "sgd": [(0.1,)],
@@ -78,7 +78,7 @@ def test_optimizers_take_jaxs_steps(dtype):
 
     rtol = 1e-5 if dtype == "float32" else 1e-12
     for (states, params), (jax_states, jax_params) in zip(
-        steps(minijax, mine), steps(jax, jaxs), strict=True
+        steps(glassjax, mine), steps(jax, jaxs), strict=True
     ):
         for case in mine:
             assert_close(states[case], jax_states[case], rtol, weak_types=False)
@@ -91,7 +91,7 @@ def test_optimizers_take_jaxs_steps(dtype):
 @pytest.mark.parametrize("name", ["momentum", "adam"])
 def test_steps_outside_of_programs(name):
     init, update, get_params = getattr(ours, name)(*OPTIMIZERS[name][0])
-    staged, state = minijax.jit(update), init(parameters("float32"))
+    staged, state = glassjax.jit(update), init(parameters("float32"))
     for i, grads in enumerate(gradients("float32")):
         state, expected = update(i, grads, state), staged(i, grads, state)
         assert_close(state, tree.leaves(expected), 1e-5, weak_types=False)
@@ -113,7 +113,7 @@ def test_schedules_are_jaxs():
 
         return everything
 
-    mine, jaxs = program(minijax, ours), program(jax, theirs)
+    mine, jaxs = program(glassjax, ours), program(jax, theirs)
     eagerly = of(ours, SCHEDULES)
     for i in range(STEPS):
         found, expected = mine(i), jaxs(i)
@@ -131,7 +131,7 @@ def test_norms_and_clipping():
 
         return everything
 
-    found = minijax.jit(program(ours))(parameters("float32"))
+    found = glassjax.jit(program(ours))(parameters("float32"))
     expected = jax.jit(program(theirs))(parameters("float32"))
     assert_close(found, expected, 1e-6, weak_types=False)
 
@@ -199,6 +199,6 @@ def test_sm3_accumulates_along_axes():
             states = step(i, {name: draw(values) for name, values in x.items()}, states)
         return [each.params_fn(state) for each, state in zip(made, states, strict=True)]
 
-    assert_close(steps(minijax, ours), steps(jax, theirs), 1e-5, weak_types=False)
+    assert_close(steps(glassjax, ours), steps(jax, theirs), 1e-5, weak_types=False)
     with pytest.raises(TypeError, match="sm3: expected parameters"):
         ours.sm3(0.1).init_fn(np.float32(1))

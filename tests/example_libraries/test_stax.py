@@ -9,10 +9,10 @@ import pytest
 from jax.example_libraries import stax as theirs
 from shares import one_in
 
-import minijax
-from minijax import tree
-from minijax.example_libraries import optimizers
-from minijax.example_libraries import stax as ours
+import glassjax
+from glassjax import tree
+from glassjax.example_libraries import optimizers
+from glassjax.example_libraries import stax as ours
 
 IMAGES = (2, 6, 5, 3)
 ROWS = (4, 3)
@@ -118,7 +118,7 @@ def leaf_shapes(shape):
 def test_layers_are_jaxs(part):
     """Their parameters, shapes, outputs, and their derivatives by the parameters."""
     cases = list(LAYERS)[part::3]
-    shapes = {minijax: {}, jax: {}}
+    shapes = {glassjax: {}, jax: {}}
 
     def everything(library, stax, key, other_key):
         found = {}
@@ -139,27 +139,27 @@ def test_layers_are_jaxs(part):
             found[case] = params, outputs, gradient
         return found
 
-    with jax.enable_x64(False), minijax.enable_x64(False):
+    with jax.enable_x64(False), glassjax.enable_x64(False):
         results = [
             library.jit(partial(everything, library, stax))(
                 library.random.key(3), library.random.key(7)
             )
-            for library, stax in ((minijax, ours), (jax, theirs))
+            for library, stax in ((glassjax, ours), (jax, theirs))
         ]
-    assert shapes[minijax] == shapes[jax]
+    assert shapes[glassjax] == shapes[jax]
     for case in cases:
         assert_same(*(found[case] for found in results), case)
 
 
 def test_layers_are_called_outside_of_programs():
     init_fun, apply_fun = ours.serial(ours.Dense(4), ours.Relu, ours.Dropout(0.3))
-    with minijax.enable_x64(False):
-        key = minijax.random.key(3)
+    with glassjax.enable_x64(False):
+        key = glassjax.random.key(3)
         _, params = init_fun(key, ROWS)
-        jitted = minijax.jit(lambda key: init_fun(key, ROWS)[1])(key)
+        jitted = glassjax.jit(lambda key: init_fun(key, ROWS)[1])(key)
         assert_same(params, tree.map(np.asarray, jitted))
         outputs = apply_fun(params, inputs_of(ROWS), rng=key)
-        assert_same(outputs, np.asarray(minijax.jit(apply_fun)(params, inputs_of(ROWS), rng=key)))
+        assert_same(outputs, np.asarray(glassjax.jit(apply_fun)(params, inputs_of(ROWS), rng=key)))
 
 
 def test_the_number_of_examples_may_be_open():
@@ -176,7 +176,7 @@ def test_the_number_of_examples_may_be_open():
             shapes.extend(leaf_shapes(shape))
             return params
 
-        program = minijax.make_jaxpr(init)(minijax.random.key(3))
+        program = glassjax.make_jaxpr(init)(glassjax.random.key(3))
         return shapes, str(program)
 
     for case in cases:
@@ -218,22 +218,22 @@ def test_a_network_learns():
 
     def loss(params):
         scores = apply_fun(params, images)
-        return -minijax.numpy.mean(scores[minijax.numpy.arange(32), labels])
+        return -glassjax.numpy.mean(scores[glassjax.numpy.arange(32), labels])
 
     opt_init, update, get_params = optimizers.adam(0.02)
 
-    @minijax.jit
+    @glassjax.jit
     def start(key):
         shape, params = init_fun(key, (-1, 8, 8, 1))
         assert shape == (-1, 2)
         return opt_init(params)
 
-    @minijax.jit
+    @glassjax.jit
     def step(i, state):
-        value, gradient = minijax.value_and_grad(loss)(get_params(state))
+        value, gradient = glassjax.value_and_grad(loss)(get_params(state))
         return value, update(i, gradient, state)
 
-    state, losses = start(minijax.random.key(0)), []
+    state, losses = start(glassjax.random.key(0)), []
     for i in range(30):
         value, state = step(i, state)
         losses.append(float(value))
@@ -253,7 +253,7 @@ def test_a_network_learns():
             lambda: ours.parallel(ours.Relu, ours.Relu)[1](((), ()), [np.ones(3)]),
             r"one input for each of the 2 layers, found 1 inputs. FanOut\(2\)",
         ),
-        (lambda: ours.BatchNorm()[0](minijax.random.key(0), (2, 3)), "axis .* out of range"),
+        (lambda: ours.BatchNorm()[0](glassjax.random.key(0), (2, 3)), "axis .* out of range"),
     ],
 )
 def test_mistakes(call, message):

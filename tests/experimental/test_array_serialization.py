@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from tables import for_each
 
-import minijax
+import glassjax
 
 pytest.importorskip("tensorstore")
 
 from jax.experimental.array_serialization import serialization as their_serialization
 from jax.experimental.array_serialization import tensorstore_impl as their_impl
 
-from minijax.experimental.array_serialization import serialization, tensorstore_impl
+from glassjax.experimental.array_serialization import serialization, tensorstore_impl
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 ARRAYS = [X, X.astype(np.int32), X > 3, X[0, 0], X[:0], X * 1j]
@@ -69,11 +69,11 @@ def test_remote_storage(place):
     assert serialization.is_remote_storage(place) == their_serialization.is_remote_storage(place)
 
 
-LIBS = [(minijax, tensorstore_impl), (jax, their_impl)]
+LIBS = [(glassjax, tensorstore_impl), (jax, their_impl)]
 
 
-@pytest.mark.parametrize("reader", LIBS, ids=["read by minijax", "read by JAX"])
-@pytest.mark.parametrize("writer", LIBS, ids=["written by minijax", "written by JAX"])
+@pytest.mark.parametrize("reader", LIBS, ids=["read by glassjax", "read by JAX"])
+@pytest.mark.parametrize("writer", LIBS, ids=["written by glassjax", "written by JAX"])
 @pytest.mark.parametrize("driver", ["zarr", "zarr3"])
 def test_what_one_writes_the_other_reads(tmp_path, driver, writer, reader):
     async def run():
@@ -114,7 +114,7 @@ def test_other_shapes_and_dtypes(tmp_path):
 
 @pytest.mark.parametrize("module", [serialization, their_serialization])
 def test_manager(tmp_path, module):
-    lib = minijax if module is serialization else jax
+    lib = glassjax if module is serialization else jax
     manager, done = module.GlobalAsyncCheckpointManager(), []
     arrays = [lib.numpy.asarray(x) for x in ARRAYS[:3]]
     paths = [str(tmp_path / str(number)) for number in range(3)]
@@ -140,7 +140,7 @@ def test_databases_are_combined(tmp_path, module):
         module.get_tensorstore_spec(tmp_path / name, process_idx=number)
         for number, name in enumerate("ab")
     ]
-    lib = minijax if module is tensorstore_impl else jax
+    lib = glassjax if module is tensorstore_impl else jax
     x = lib.numpy.asarray(X)
 
     async def run():

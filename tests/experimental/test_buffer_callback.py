@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from libraries import assert_close
 
-import minijax
-import minijax.experimental.buffer_callback as ours
+import glassjax
+import glassjax.experimental.buffer_callback as ours
 
 X = np.arange(3, dtype=np.float32)
-BOTH = pytest.mark.parametrize(("lib", "module"), [(jax, theirs), (minijax, ours)])
+BOTH = pytest.mark.parametrize(("lib", "module"), [(jax, theirs), (glassjax, ours)])
 
 
 def scale(ctx, out, x, factor):
@@ -63,7 +63,7 @@ def seen_by(lib, module):
 
 
 def test_buffers_are_those_of_jax():
-    (mine, found), (other, expected) = seen_by(minijax, ours), seen_by(jax, theirs)
+    (mine, found), (other, expected) = seen_by(glassjax, ours), seen_by(jax, theirs)
     assert mine == other
     assert_close(found, expected, 0, weak_types=False)
     assert [s.name for s in ours.ExecutionStage] == [

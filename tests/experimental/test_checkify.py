@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import minijax
-from minijax import lax
-from minijax.experimental import checkify
+import glassjax
+from glassjax import lax
+from glassjax.experimental import checkify
 
-LIBRARIES = {"jax": jax, "minijax": minijax}
+LIBRARIES = {"jax": jax, "glassjax": glassjax}
 ROW = np.arange(5.0, dtype=np.float32)
 
 
@@ -165,13 +165,13 @@ def checked(library):
 
 
 def test_the_same_messages_and_results():
-    ours, theirs = checked(minijax), checked(jax)
+    ours, theirs = checked(glassjax), checked(jax)
     for x in np.array([-1.0, 1.0, 4.0], np.float32):
         found, expected = ours(x), theirs(x)
         messages = [{name: r[0].get() for name, r in each.items()} for each in (found, expected)]
         assert messages[0] == messages[1]
         for name in found:
-            results = minijax.tree.leaves(found[name][1]), jax.tree.leaves(expected[name][1])
+            results = glassjax.tree.leaves(found[name][1]), jax.tree.leaves(expected[name][1])
             for mine, other in zip(*results, strict=True):
                 np.testing.assert_allclose(mine, other, rtol=1e-6, err_msg=f"{name} of {x}")
 
@@ -210,9 +210,9 @@ def test_a_gradient_of_a_loop_checks_what_the_loop_does():
     """JAX loses these checks when it cuts the loop in two."""
 
     def total(x):
-        return sum(leaf.sum() for leaf in minijax.tree.leaves(in_scan(minijax, x)))
+        return sum(leaf.sum() for leaf in glassjax.tree.leaves(in_scan(glassjax, x)))
 
-    error, _ = checkify.checkify(minijax.grad(total))(np.float32(1.5))
+    error, _ = checkify.checkify(glassjax.grad(total))(np.float32(1.5))
     assert error.get() == "y is 3.0 (`check` failed)"
 
 
@@ -230,22 +230,22 @@ def test_mapped_checks_have_an_error_each(shape):
 
 
 def test_of_mapped_checks_inside_the_first_fails():
-    error, _ = checkify.checkify(minijax.vmap(lambda x: positive(minijax, x)))(
+    error, _ = checkify.checkify(glassjax.vmap(lambda x: positive(glassjax, x)))(
         np.array([1.0, -2.0, -3.0], np.float32)
     )
     assert error.get() == "not positive: -2.0, -1.0 more (`check` failed)"
-    error, _ = checkify.checkify(minijax.vmap(lambda x: positive(minijax, x)))(ROW + 1)
+    error, _ = checkify.checkify(glassjax.vmap(lambda x: positive(glassjax, x)))(ROW + 1)
     assert error.get() is None
 
 
-@minijax.jit
+@glassjax.jit
 @partial(checkify.checkify, errors=checkify.all_checks)
 def first_error(xs):
     def step(total, i):
         checkify.check(i >= 0, "{i} is negative, after {total}", i=i, total=total)
-        return total + minijax.numpy.arange(5, dtype="int32")[i], None
+        return total + glassjax.numpy.arange(5, dtype="int32")[i], None
 
-    return minijax.lax.scan(step, np.int32(0), xs)
+    return glassjax.lax.scan(step, np.int32(0), xs)
 
 
 @settings(max_examples=30, deadline=None)
@@ -269,7 +269,7 @@ def test_a_scan_returns_the_first_error_of_all(values):
 
 
 def test_an_index_that_is_clipped_is_inside():
-    table = minijax.numpy.arange(4.0)
+    table = glassjax.numpy.arange(4.0)
     error, _ = checkify.checkify(lambda i: table.at[i].get(mode="clip"), checkify.all_checks)(7)
     assert error.get() is None
 
@@ -279,15 +279,15 @@ def test_what_raises():
         checkify.check(False, "no")
     checkify.check(True, "no")
     checkify.debug_check(False, "no")
-    error, _ = checkify.checkify(lambda x: positive(minijax, x))(-1.0)
+    error, _ = checkify.checkify(lambda x: positive(glassjax, x))(-1.0)
     with pytest.raises(checkify.JaxRuntimeError, match=r"not positive: -1\.0") as raised:
         error.throw()
     assert __file__ in raised.value.__notes__[0]
     with pytest.raises(ValueError, match="Transform the function first"):
-        minijax.jit(lambda x: positive(minijax, x))(1.0)
+        glassjax.jit(lambda x: positive(glassjax, x))(1.0)
     with pytest.raises(ValueError, match="Transform the function first"):
-        minijax.lax.map(lambda x: positive(minijax, x), ROW)
-    assert minijax.jit(lambda x: checkify.debug_check(x > 9, "no") or x)(1.0) == 1
+        glassjax.lax.map(lambda x: positive(glassjax, x), ROW)
+    assert glassjax.jit(lambda x: checkify.debug_check(x > 9, "no") or x)(1.0) == 1
     for pred in (1.0, np.array([True]), "True", None):
         with pytest.raises(TypeError, match="scalar pred"):
             checkify.check(pred, "no")
@@ -300,7 +300,7 @@ def test_what_raises():
 
 
 def test_errors_are_handed_on():
-    checked = checkify.checkify(lambda x: positive(minijax, x))
+    checked = checkify.checkify(lambda x: positive(glassjax, x))
     error, _ = checked(-1.0)
     again, _ = checkify.checkify(lambda e: checkify.check_error(e) or 1.0)(error)
     assert again.get() == error.get() is not None
@@ -308,14 +308,14 @@ def test_errors_are_handed_on():
     assert isinstance(error.get_exception(), tuple(checkify.user_checks))
     assert checkify.init_error.get() is None
     assert str(error) == f"Error({error.get()})"
-    leaves, tree = minijax.tree.flatten(error)
-    assert minijax.tree.unflatten(tree, leaves).get() == error.get()
+    leaves, tree = glassjax.tree.flatten(error)
+    assert glassjax.tree.unflatten(tree, leaves).get() == error.get()
 
 
 def test_a_check_that_cannot_return_its_error_says_so():
     def solve(x):
-        return minijax.lax.custom_linear_solve(
-            lambda v: positive(minijax, v) * 2, x, lambda matvec, b: b / 2, symmetric=True
+        return glassjax.lax.custom_linear_solve(
+            lambda v: positive(glassjax, v) * 2, x, lambda matvec, b: b / 2, symmetric=True
         )
 
     with pytest.raises(NotImplementedError, match="cannot be returned"):
@@ -358,8 +358,8 @@ class TestLoopsOfExamples:
     @pytest.mark.parametrize("name", ["of_body", "of_condition"])
     @pytest.mark.parametrize("jits", [False, True])
     def test_checks_are_those_of_each_example(self, name, jits):
-        function = minijax.vmap(checkify.checkify(getattr(self, name)))
-        function = minijax.jit(function) if jits else function
+        function = glassjax.vmap(checkify.checkify(getattr(self, name)))
+        function = glassjax.jit(function) if jits else function
         error, out = function(np.array([1, 2, 3]))
         assert error.get() is None
         np.testing.assert_array_equal(out, [1, 2, 3])
@@ -373,10 +373,10 @@ class TestLoopsOfExamples:
             )[1]
 
         checked = checkify.checkify(sum_of_inverses, errors=checkify.float_checks)
-        assert minijax.vmap(checked)(np.array([1.0, 3.0]))[0].get() is None
-        for transform in (minijax.vmap, lambda f: minijax.vmap(minijax.vmap(f), axis_size=1)):
+        assert glassjax.vmap(checked)(np.array([1.0, 3.0]))[0].get() is None
+        for transform in (glassjax.vmap, lambda f: glassjax.vmap(glassjax.vmap(f), axis_size=1)):
             checked = checkify.checkify(transform(sum_of_inverses), errors=checkify.float_checks)
             with pytest.raises(ValueError, match="those that have ended would be checked, too"):
-                checked(np.array([1.0, 3.0]) if transform is minijax.vmap else np.ones((1, 2)))
-        unchecked = checkify.checkify(minijax.vmap(sum_of_inverses))
+                checked(np.array([1.0, 3.0]) if transform is glassjax.vmap else np.ones((1, 2)))
+        unchecked = checkify.checkify(glassjax.vmap(sum_of_inverses))
         assert unchecked(np.array([1.0, 3.0]))[0].get() is None

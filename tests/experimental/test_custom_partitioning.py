@@ -8,10 +8,10 @@ from jax._src.interpreters import mlir
 from jax._src.lib.mlir import ir
 from tables import for_each
 
-import minijax
-from minijax.experimental import custom_partitioning as ours
-from minijax.experimental.custom_partitioning import rule_of_text
-from minijax_stage2 import ShapedArray
+import glassjax
+from glassjax.experimental import custom_partitioning as ours
+from glassjax.experimental.custom_partitioning import rule_of_text
+from glassjax_stage2 import ShapedArray
 
 CASES = [
     ("... i -> ...i", {}, [(8, 4)], [(8, 4)]),
@@ -106,4 +106,4 @@ def test_on_one_device_it_is_the_function():
     f.def_partition(abs, sharding_rule="i, -> i")
     assert f(2.0) == 6
     assert f(2.0, y=4) == 8
-    assert minijax.jit(f)(2.0) == 6
+    assert glassjax.jit(f)(2.0) == 6

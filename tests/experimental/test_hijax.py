@@ -6,8 +6,8 @@ import jax
 import numpy as np
 import pytest
 
-import minijax
-from minijax.experimental import hijax
+import glassjax
+from glassjax.experimental import hijax
 
 X = np.array([0.5, 1.0, 2.0], np.float32)
 ROWS = np.stack([X, -X])
@@ -147,9 +147,9 @@ def test_rules_are_methods(maker):
         f = apply(lib, MAKERS[maker](lib))
         return {use: lib.tree.leaves(run(lib, f)) for use, run in uses.items()}
 
-    found, expected = (lib.jit(lambda lib=lib: everything(lib))() for lib in (minijax, jax))
-    f = apply(minijax, MAKERS[maker](minijax))
-    eagerly = {use: jax.tree.leaves(uses[use](minijax, f)) for use in ("call", "vmap", "grad")}
+    found, expected = (lib.jit(lambda lib=lib: everything(lib))() for lib in (glassjax, jax))
+    f = apply(glassjax, MAKERS[maker](glassjax))
+    eagerly = {use: jax.tree.leaves(uses[use](glassjax, f)) for use in ("call", "vmap", "grad")}
     for out in (found, eagerly):
         for use, leaves in out.items():
             for mine, theirs in zip(leaves, expected[use], strict=True):
@@ -177,7 +177,7 @@ def test_linear_primitives_have_transposes():
         scaled = Scaled(lib.typeof(lib.numpy.asarray(X)))
         return lib.linear_transpose(lambda x: scaled(x, lib.numpy.asarray(X)), X)(2 * X)
 
-    np.testing.assert_allclose(np.asarray(pull_back(minijax)[0]), np.asarray(pull_back(jax)[0]))
+    np.testing.assert_allclose(np.asarray(pull_back(glassjax)[0]), np.asarray(pull_back(jax)[0]))
 
 
 @pytest.mark.parametrize("axes", [((0, 1), 0), ((None, 0), 1), ((0, None), (0))], ids=str)
@@ -208,13 +208,13 @@ def test_functions_are_mapped_in_rules(axes):
                   for x, axis in zip((X, 2 * X), in_axes, strict=True)]  # fmt: skip
         return lib.vmap(Twice(aval, aval), in_axes)(*shaped), found
 
-    (mine, shapes), (theirs, expected) = run(minijax), run(jax)
+    (mine, shapes), (theirs, expected) = run(glassjax), run(jax)
     np.testing.assert_allclose(np.asarray(mine), np.asarray(theirs))
     assert shapes == expected == [(3, 2)]
 
 
 def test_errors():
-    aval = minijax.typeof(minijax.numpy.asarray(X))
+    aval = glassjax.typeof(glassjax.numpy.asarray(X))
 
     class Bare(hijax.HiPrim):
         def __init__(self, out=aval, **params):
@@ -242,7 +242,7 @@ def test_errors():
         Bare()((X, X))
     with pytest.raises(NotImplementedError, match="effects must be empty"):
         Effectful()
-    for transform, method in ((minijax.grad, "jvp"), (minijax.vmap, "batch")):
+    for transform, method in ((glassjax.grad, "jvp"), (glassjax.vmap, "batch")):
         with pytest.raises(NotImplementedError, match=f"must define the method `{method}`"):
             transform(lambda x: Bare()(x).sum())(ROWS if method == "batch" else X)
     both = type("Both", (Bare,), {"lin": hijax.linearize_from_jvp[0]})()

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from jax.experimental.jet import jet as jax_jet
 
-import minijax
-import minijax.numpy as jnp
-from minijax import grad, jit, jvp, lax, vmap
-from minijax.core import Primitive, bind, declare, lower_by, types_by
-from minijax.errors import TangentTypeError, TreeMismatchError
-from minijax.experimental.jet import def_comp, def_deriv, jet
+import glassjax
+import glassjax.numpy as jnp
+from glassjax import grad, jit, jvp, lax, vmap
+from glassjax.core import Primitive, bind, declare, lower_by, types_by
+from glassjax.errors import TangentTypeError, TreeMismatchError
+from glassjax.experimental.jet import def_comp, def_deriv, jet
 
 X, SERIES = np.float32(0.7), list(np.float32([1.0, 0.3, -0.2, 0.5]))
 FUNCTIONS = {
@@ -37,9 +37,9 @@ def test_the_derivatives_are_those_of_jax(factorial_scaled):
     def everything(jet, jnp):
         return {name: jet(f(jnp), (X,), (SERIES,), **options) for name, f in FUNCTIONS.items()}
 
-    found = minijax.jit(lambda: everything(jet, jnp))()
+    found = glassjax.jit(lambda: everything(jet, jnp))()
     expected = jax.jit(lambda: everything(jax_jet, jax.numpy))()
-    assert minijax.tree.structure(found) == minijax.tree.structure(expected)
+    assert glassjax.tree.structure(found) == glassjax.tree.structure(expected)
     for name in FUNCTIONS:
         pairs = zip(jax.tree.leaves(expected[name]), jax.tree.leaves(found[name]), strict=True)
         for x, y in pairs:
@@ -54,8 +54,8 @@ ANY = {  # also what has no rule of its own, and none in JAX
     "scan": lambda x: lax.scan(lambda c, y: (c * y, jnp.sin(c)), 1.0, x),
     "while": lambda x: lax.fori_loop(0, 3, lambda i, y: y * jnp.cos(y), x),
     "cond": lambda x: lax.cond(x[0] > 0, jnp.sin, jnp.cos, x),
-    "custom_jvp": lambda x: minijax.nn.relu(x) * x,
-    "special": lambda x: minijax.scipy.special.gammaln(x) + minijax.scipy.special.erf(x),
+    "custom_jvp": lambda x: glassjax.nn.relu(x) * x,
+    "special": lambda x: glassjax.scipy.special.gammaln(x) + glassjax.scipy.special.erf(x),
     "cumulative": lambda x: jnp.cumprod(x),
 }
 
@@ -64,14 +64,14 @@ def test_the_derivatives_are_derivatives_of_derivatives():
     """Along a straight line the second one is the derivative of the derivative along it."""
     is_list = lambda x: isinstance(x, list)  # noqa: E731
 
-    @minijax.jit
+    @glassjax.jit
     def everything(x, v):
         found = {}
         for name, f in ANY.items():
             first = lambda x, f=f: jvp(f, (x,), (v,))[1]  # noqa: E731
             _, derivatives = jet(f, (x,), ([v, jnp.zeros(3)],))
             terms = [
-                minijax.tree.map(lambda terms, k=k: terms[k], derivatives, is_leaf=is_list)
+                glassjax.tree.map(lambda terms, k=k: terms[k], derivatives, is_leaf=is_list)
                 for k in range(2)
             ]
             found[name] = terms, [first(x), jvp(first, (x,), (v,))[1]]
@@ -79,7 +79,7 @@ def test_the_derivatives_are_derivatives_of_derivatives():
 
     found = everything(jnp.array([0.5, 1.5, 0.8]), jnp.array([1.0, -0.5, 0.3]))
     for name, both in found.items():
-        for a, b in zip(*map(minijax.tree.leaves, both), strict=True):
+        for a, b in zip(*map(glassjax.tree.leaves, both), strict=True):
             np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5, err_msg=name)
 
 
@@ -87,8 +87,8 @@ def test_the_derivatives_are_the_same_outside_of_programs():
     for name in ("power", "tanh", "dot", "pytree", "constant"):
         f = FUNCTIONS[name](jnp)
         found = jet(f, (X,), (SERIES,))
-        expected = minijax.jit(lambda f=f: jet(f, (X,), (SERIES,)))()
-        for x, y in zip(*map(minijax.tree.leaves, (found, expected)), strict=True):
+        expected = glassjax.jit(lambda f=f: jet(f, (X,), (SERIES,)))()
+        for x, y in zip(*map(glassjax.tree.leaves, (found, expected)), strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-5, err_msg=name)
 
 
@@ -138,16 +138,16 @@ def test_rules_by_a_derivative_and_by_a_composition():
         (scaled_p, lambda x, y, *, by: [by * x * y]),
     ):
         declare(primitive, abstract_eval=types_by(function), lower=lower_by(function))
-    def_deriv(softplus_p, minijax.nn.sigmoid)
+    def_deriv(softplus_p, glassjax.nn.sigmoid)
     def_comp(scaled_p, lambda x, y, by: by * (x * y))
     series = ([1.0, 0.5, 0.25], [0.5, 1.0, 2.0])
     for by_rule, plain, args in (
-        (lambda x: bind(softplus_p, x)[0], minijax.nn.softplus, 1),
+        (lambda x: bind(softplus_p, x)[0], glassjax.nn.softplus, 1),
         (lambda x, y: bind(scaled_p, x, y, by=3.0)[0], lambda x, y: 3.0 * x * y, 2),
-        (lambda x: bind(softplus_p, 2 * x)[0] ** 2, lambda x: minijax.nn.softplus(2 * x) ** 2, 1),
+        (lambda x: bind(softplus_p, 2 * x)[0] ** 2, lambda x: glassjax.nn.softplus(2 * x) ** 2, 1),
     ):
         primals = (0.5, 2.0)[:args]
         found = jet(by_rule, primals, series[:args])
         expected = jet(plain, primals, series[:args])
-        for one, other in zip(*map(minijax.tree.leaves, (found, expected)), strict=True):
+        for one, other in zip(*map(glassjax.tree.leaves, (found, expected)), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-5)

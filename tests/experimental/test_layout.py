@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from jax.experimental import layout as jax_layout
 
-import minijax
-from minijax.experimental import layout
+import glassjax
+from glassjax.experimental import layout
 
 pytestmark = pytest.mark.compiled_anew
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.compiled_anew
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
-BOTH = [(minijax, layout), (jax, jax_layout)]
+BOTH = [(glassjax, layout), (jax, jax_layout)]
 
 
 def layouts_and_values(lib, module, order):
@@ -45,13 +45,13 @@ def test_layout_constraints_of_trees():
     tree = {"a": X, "b": X[0]}
     rows = {"a": layout.Layout((0, 1, 2)), "b": layout.Layout((0, 1))}
     out = layout.with_layout_constraint(tree, rows)
-    assert minijax.tree.all(minijax.tree.map(lambda x, y: (x == y).all(), out, tree))
+    assert glassjax.tree.all(glassjax.tree.map(lambda x, y: (x == y).all(), out, tree))
     for axis in range(4):
-        f = minijax.vmap(lambda x: layout.with_layout_constraint(x, rows["a"]), axis, axis)
+        f = glassjax.vmap(lambda x: layout.with_layout_constraint(x, rows["a"]), axis, axis)
         np.testing.assert_array_equal(
-            minijax.jit(f)(X[None].swapaxes(0, axis)), X[None].swapaxes(0, axis)
+            glassjax.jit(f)(X[None].swapaxes(0, axis)), X[None].swapaxes(0, axis)
         )
-    assert minijax.jit(lambda x: layout.with_layout_constraint(x, layout.Layout(())))(1.0) == 1
+    assert glassjax.jit(lambda x: layout.with_layout_constraint(x, layout.Layout(())))(1.0) == 1
     for layouts in [(1, 0), layout.Layout((0, 1)), layout.Layout((0, 0, 1)), {"a": rows["a"]}]:
         with pytest.raises(ValueError, match="with_layout_constraint: "):
             layout.with_layout_constraint(tree, layouts)

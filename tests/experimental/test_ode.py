@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from shares import a_few, one_in
 
-import minijax
-import minijax.experimental.ode
+import glassjax
+import glassjax.experimental.ode
 
 TIMES = np.array([0.0, 0.3, 1.0, 1.1, 2.5])
 
@@ -60,7 +60,7 @@ def test_values_and_gradients(program):
 
         return library.grad(loss, argnums=(0, 1, 2), has_aux=True)(*args)
 
-    same(*(lib.jit(partial(everything, lib))(0.7, TIMES, 1.3) for lib in (minijax, jax)))
+    same(*(lib.jit(partial(everything, lib))(0.7, TIMES, 1.3) for lib in (glassjax, jax)))
 
 
 def test_values_of_32_bits():
@@ -68,16 +68,16 @@ def test_values_of_32_bits():
         return [program(library, *args) for program in a_few(PROGRAMS)]
 
     args = np.float32(0.7), TIMES.astype(np.float32), np.float32(1.3)
-    same(*(lib.jit(partial(everything, lib))(*args) for lib in (minijax, jax)))
+    same(*(lib.jit(partial(everything, lib))(*args) for lib in (glassjax, jax)))
 
 
 def test_the_known_solution_and_its_derivatives():
     def last(rate):
-        return decay(minijax, 2.0, np.array([0.5, 2.0]), rate)[-1]
+        return decay(glassjax, 2.0, np.array([0.5, 2.0]), rate)[-1]
 
-    @minijax.jit
+    @glassjax.jit
     def derivatives(rate):
-        return minijax.value_and_grad(last)(rate), minijax.grad(minijax.grad(last))(rate)
+        return glassjax.value_and_grad(last)(rate), glassjax.grad(glassjax.grad(last))(rate)
 
     (value, slope), second = derivatives(1.3)
     np.testing.assert_allclose([value, slope], [2 * np.exp(-1.95), -3 * np.exp(-1.95)], rtol=1e-6)
@@ -88,24 +88,24 @@ def test_arguments_of_other_dtypes_have_no_gradient():
     def last(rate):
         fun = lambda y, t, rate, count, signs: -y * rate * count * signs["one"]  # noqa: E731
         signs = {"one": np.array(1), "yes": np.array(True)}
-        return minijax.experimental.ode.odeint(fun, 1.0, np.array([0.0, 1.0]), rate, 2, signs)[-1]
+        return glassjax.experimental.ode.odeint(fun, 1.0, np.array([0.0, 1.0]), rate, 2, signs)[-1]
 
-    np.testing.assert_allclose(minijax.jit(minijax.grad(last))(0.5), -2 * np.exp(-1.0), rtol=1e-6)
+    np.testing.assert_allclose(glassjax.jit(glassjax.grad(last))(0.5), -2 * np.exp(-1.0), rtol=1e-6)
 
 
 def test_mapped_problems_are_problems_of_their_own():
     """Steps adapt to each example, so that one does not change another."""
     rates = np.array([0.1, 3.0, 20.0])
-    solve = minijax.jit(lambda rate: decay(minijax, 1.0, TIMES, rate))
-    found = minijax.vmap(solve)(rates)
+    solve = glassjax.jit(lambda rate: decay(glassjax, 1.0, TIMES, rate))
+    found = glassjax.vmap(solve)(rates)
     np.testing.assert_allclose(found, np.exp(-rates[:, None] * TIMES), atol=1e-7)
     np.testing.assert_allclose(found, np.stack([solve(rate) for rate in rates]), rtol=1e-9)
 
 
 def test_tolerances_and_limits():
-    odeint = minijax.experimental.ode.odeint
+    odeint = glassjax.experimental.ode.odeint
 
-    @minijax.jit
+    @glassjax.jit
     def solutions():
         return (
             odeint(lambda y, t: -y, 1.0, TIMES, rtol=1e-3, atol=1e-3),
@@ -121,14 +121,14 @@ def test_tolerances_and_limits():
 
 
 def test_what_cannot_be_solved_is_nan():
-    odeint = minijax.experimental.ode.odeint
+    odeint = glassjax.experimental.ode.odeint
     times = np.array([0.0, 1.0, 2.0])
 
-    @minijax.jit
+    @glassjax.jit
     def solutions():
         return (
             odeint(lambda y, t: y * np.nan, 1.0, times),
-            odeint(lambda y, t: minijax.numpy.where(t > 1.5, np.nan, -y), 1.0, times),
+            odeint(lambda y, t: glassjax.numpy.where(t > 1.5, np.nan, -y), 1.0, times),
             odeint(lambda y, t: -y, 1.0, times[::-1]),
             odeint(lambda y, t: -y, 1.0, times, mxstep=3),
             odeint(lambda y, t: y * y, 1.0, times),
@@ -141,8 +141,8 @@ def test_what_cannot_be_solved_is_nan():
 
 
 def test_numbers_of_32_bits():
-    with minijax.enable_x64(False):
-        out = minijax.experimental.ode.odeint(lambda y, t: -y, 1.0, np.array([0.0, 1.0]))
+    with glassjax.enable_x64(False):
+        out = glassjax.experimental.ode.odeint(lambda y, t: -y, 1.0, np.array([0.0, 1.0]))
         assert out.dtype == np.float32
         np.testing.assert_allclose(out, [1, np.exp(-1)], rtol=1e-6)
 
@@ -151,7 +151,7 @@ def test_step_sizes():
     for args in [(1.0, 0.5), (0.3, 2.0), (1.0, 1e9), (1.0, 1e-9)]:
         found, expected = (
             library.experimental.ode.optimal_step_size(*map(np.float64, args))
-            for library in (minijax, jax)
+            for library in (glassjax, jax)
         )
         np.testing.assert_allclose(found, expected)
 
@@ -171,4 +171,4 @@ def test_step_sizes():
 )
 def test_bad_arguments(arguments, error, message):
     with pytest.raises(error, match=message):
-        minijax.experimental.ode.odeint(*arguments)
+        glassjax.experimental.ode.odeint(*arguments)

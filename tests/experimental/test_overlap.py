@@ -7,8 +7,8 @@ import jax.experimental.overlap
 import numpy as np
 import pytest
 
-import minijax
-import minijax.experimental.overlap
+import glassjax
+import glassjax.experimental.overlap
 
 X = np.arange(3, dtype=np.float32)
 
@@ -51,7 +51,7 @@ TRANSFORMS = {
 @pytest.mark.parametrize("program", [chain, strict, nested])
 def test_barriers_stand_where_those_of_jax_do(program, transform):
     barriers, values = [], []
-    for lib in (minijax, jax):
+    for lib in (glassjax, jax):
         f = TRANSFORMS[transform](lib, program(lib, lib.experimental.overlap.program_order))
         lowered = lib.jit(f).lower(X, X + 1)
         # A token among the operands is JAX's; and so is the barrier that makes it.
@@ -69,7 +69,7 @@ def test_barriers_stand_where_those_of_jax_do(program, transform):
 
 
 def test_an_excluded_argument_does_not_wait():
-    f = minijax.jit(nested(minijax, minijax.experimental.overlap.program_order))
+    f = glassjax.jit(nested(glassjax, glassjax.experimental.overlap.program_order))
     text = f.lower(X, X + 1).as_text()
     first, second, *_ = re.findall(r"optimization_barrier ([^:]*) :", text)
     assert first == "%arg0, %arg1"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from libraries import assert_same_results, refused
 
-import minijax
+import glassjax
 
 
 def generator(lib, *args, **kwargs):
@@ -62,7 +62,7 @@ def test_in_transformations():
 
 def test_implementations():
     assert_same_results(lambda n, lib: generator(lib, 3, impl="rbg").uniform(size=3))
-    assert generator(minijax).random() != generator(minijax).random()
+    assert generator(glassjax).random() != generator(glassjax).random()
 
 
 def test_what_is_refused():
@@ -77,4 +77,4 @@ def test_what_is_refused():
 
 @pytest.mark.newest_jax
 def test_the_state_is_shown():
-    assert repr(generator(minijax, 42)) == repr(generator(jax, 42))
+    assert repr(generator(glassjax, 42)) == repr(generator(jax, 42))

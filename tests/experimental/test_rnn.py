@@ -7,9 +7,9 @@ from jax.experimental import rnn as theirs
 from libraries import assert_close
 from shares import one_in
 
-import minijax
-import minijax.numpy as mnp
-from minijax.experimental import rnn as ours
+import glassjax
+import glassjax.numpy as gnp
+from glassjax.experimental import rnn as ours
 
 F32 = np.float32
 BATCH, STEPS, INPUT, HIDDEN = 3, 6, 2, 4
@@ -41,7 +41,7 @@ def test_outputs_and_gradients_are_those_of_the_reference(num_layers, bidirectio
 
     def mine(x, h, c, weights):
         out = ours.lstm(x, h, c, weights, *options)
-        return sum(mnp.sum(y**2) for y in out), out
+        return sum(gnp.sum(y**2) for y in out), out
 
     args = x, h, c, weights
     (_, expected), gradients = jax.jit(jax.value_and_grad(reference, (0, 1, 2, 3), has_aux=True))(
@@ -51,9 +51,9 @@ def test_outputs_and_gradients_are_those_of_the_reference(num_layers, bidirectio
     def both(*args):
         kinds = ours.unpack_lstm_weights(args[-1], *of_weights)
         again = ours.lstm_ref(*args[:-1], *kinds, *options)
-        return minijax.value_and_grad(mine, (0, 1, 2, 3), has_aux=True)(*args), again, kinds
+        return glassjax.value_and_grad(mine, (0, 1, 2, 3), has_aux=True)(*args), again, kinds
 
-    ((_, found), mine_gradients), again, kinds = minijax.jit(both)(*args)
+    ((_, found), mine_gradients), again, kinds = glassjax.jit(both)(*args)
     assert_close(found, expected, 1e-4, 1e-5)
     assert_close(mine_gradients, gradients, 1e-3, 1e-4)
     assert_close(again, found, 1e-6, 1e-6)
@@ -68,7 +68,7 @@ def test_weights(bidirectional):
     sizes = INPUT, HIDDEN, 2, bidirectional
     count = ours.get_num_params_in_lstm(*sizes)
     assert count == theirs.get_num_params_in_lstm(*sizes)
-    weights = ours.init_lstm_weight(minijax.random.key(0), *sizes)
+    weights = ours.init_lstm_weight(glassjax.random.key(0), *sizes)
     np.testing.assert_array_equal(weights, theirs.init_lstm_weight(jax.random.key(0), *sizes))
     np.testing.assert_array_equal(
         ours.swap_lstm_gates(weights, *sizes), theirs.swap_lstm_gates(np.asarray(weights), *sizes)

@@ -9,10 +9,10 @@ import pytest
 from jax.experimental import roofline as theirs
 from tables import for_each
 
-import minijax
-import minijax.numpy as mnp
-from minijax import core
-from minijax.experimental import roofline as ours
+import glassjax
+import glassjax.numpy as gnp
+from glassjax import core
+from glassjax.experimental import roofline as ours
 
 SIZES = {"a": 4, "b": 2}
 COLLECTIVES = {
@@ -60,7 +60,7 @@ def counted(lib, module, name, **options):
 
 @for_each("name", PROGRAMS)
 def test_programs(name):
-    shapes, cost = counted(minijax, ours, name)
+    shapes, cost = counted(glassjax, ours, name)
     expected_shapes, expected = counted(jax, theirs, name)
     assert shapes == expected_shapes
     if name == "scan":  # whose first operand is a slice, in another way
@@ -72,7 +72,7 @@ def test_programs(name):
 @for_each("pins", [(True, False), (False, True)])
 def test_pinned_operands(pins):
     options = dict(zip(("pin_lhs_in_vmem", "pin_rhs_in_vmem"), pins, strict=True))
-    assert counted(minijax, ours, "product", **options) == counted(
+    assert counted(glassjax, ours, "product", **options) == counted(
         jax, theirs, "product", **options
     )
 
@@ -91,32 +91,32 @@ def test_collectives(name):
             x = lib.ShapeDtypeStruct((16, 4), np.float32)
             return dataclasses.asdict(module.roofline(mapped, mesh)(x)[1])
 
-    found, expected = cost(minijax, ours), cost(jax, theirs)
+    found, expected = cost(glassjax, ours), cost(jax, theirs)
     assert found["ici_bytes"] == expected["ici_bytes"]
     assert found["ici_latency"] == expected["ici_latency"]
 
 
 def test_sums_of_devices_and_divided_arguments():
     """A sum is a scatter and a gather of as many bytes."""
-    mesh = minijax.sharding.Mesh(np.array(minijax.devices()[:1]), ("a",))
-    spec = minijax.sharding.PartitionSpec("a")
-    out = minijax.sharding.PartitionSpec()
-    shapes, cost = ours.roofline(lambda x: minijax.lax.psum(x, "a"), mesh, spec, out)(
-        minijax.ShapeDtypeStruct((4,), np.float32)
+    mesh = glassjax.sharding.Mesh(np.array(glassjax.devices()[:1]), ("a",))
+    spec = glassjax.sharding.PartitionSpec("a")
+    out = glassjax.sharding.PartitionSpec()
+    shapes, cost = ours.roofline(lambda x: glassjax.lax.psum(x, "a"), mesh, spec, out)(
+        glassjax.ShapeDtypeStruct((4,), np.float32)
     )
     assert (shapes.shape, shapes.sharding.spec) == ((4,), out)
     assert (cost.ici_bytes, cost.ici_latency) == ({"a": 0}, {"a": 0})
     with pytest.raises(ValueError, match="give the mesh"):
         ours.roofline(
-            minijax.shard_map(
-                lambda x: minijax.lax.psum(x, "a"), mesh=mesh, in_specs=spec, out_specs=out
+            glassjax.shard_map(
+                lambda x: glassjax.lax.psum(x, "a"), mesh=mesh, in_specs=spec, out_specs=out
             )
         )(np.ones(4))
 
 
 def test_derivatives():
-    x = minijax.ShapeDtypeStruct((3, 4), "bfloat16")
-    _, forward, backward = ours.roofline_and_grad(lambda x: mnp.sum(x @ x.T), None, None, None)(x)
+    x = glassjax.ShapeDtypeStruct((3, 4), "bfloat16")
+    _, forward, backward = ours.roofline_and_grad(lambda x: gnp.sum(x @ x.T), None, None, None)(x)
     assert (forward.flops, backward.flops) == (72, 216)
     y = jax.ShapeDtypeStruct((3, 4), "bfloat16")
     _, expected = theirs.roofline(lambda x: jnp.sum(x @ x.T), vjp=True)(y)
@@ -131,7 +131,7 @@ def test_results_and_shapes():
         for lib in (ours, theirs)
     )
     assert dataclasses.asdict(found) == dataclasses.asdict(expected)
-    shape = ours.RooflineShape.from_aval(minijax.typeof(mnp.ones((2, 3), "int8")))
+    shape = ours.RooflineShape.from_aval(glassjax.typeof(gnp.ones((2, 3), "int8")))
     assert (shape.size, shape.bytes) == (6, 6)
     with pytest.raises(TypeError, match="ShapedArray"):
         ours.RooflineShape.from_aval(3)

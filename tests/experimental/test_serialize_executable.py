@@ -8,8 +8,8 @@ import jax
 import numpy as np
 import pytest
 
-import minijax
-from minijax.experimental import serialize_executable
+import glassjax
+from glassjax.experimental import serialize_executable
 
 pytestmark = pytest.mark.compiled_anew
 
@@ -18,13 +18,13 @@ SOLVE = np.eye(3, dtype=np.float32) * 2 + 1
 
 
 def of_arrays(p, x, unused, *, y):
-    keys = minijax.random.split(minijax.random.key(3))
-    return {"a": p["w"] @ x + SOLVE, "keys": keys, "y": (y, minijax.numpy.linalg.solve(SOLVE, x))}
+    keys = glassjax.random.split(glassjax.random.key(3))
+    return {"a": p["w"] @ x + SOLVE, "keys": keys, "y": (y, glassjax.numpy.linalg.solve(SOLVE, x))}
 
 
 def compiled_of_arrays(**options):
     arguments = ({"w": SOLVE}, SOLVE, 3.0)
-    return minijax.jit(of_arrays, **options).lower(*arguments, y=2.0).compile()
+    return glassjax.jit(of_arrays, **options).lower(*arguments, y=2.0).compile()
 
 
 @pytest.mark.parametrize("donated", [(), (1,)])
@@ -32,12 +32,12 @@ def test_serialized_executables_are_those_that_were_compiled(donated):
     compiled = compiled_of_arrays(donate_argnums=donated)
     loaded = serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled))
     again = serialize_executable.deserialize_and_load(*serialize_executable.serialize(loaded))
-    expected = jax.tree.leaves(minijax.tree.map(as_numpy, call(compiled)))
+    expected = jax.tree.leaves(glassjax.tree.map(as_numpy, call(compiled)))
     for other in (loaded, again):
         outs = call(other)
-        assert minijax.tree.structure(outs) == compiled.out_tree
+        assert glassjax.tree.structure(outs) == compiled.out_tree
         for x, y in zip(
-            minijax.tree.leaves(minijax.tree.map(as_numpy, outs)), expected, strict=True
+            glassjax.tree.leaves(glassjax.tree.map(as_numpy, outs)), expected, strict=True
         ):
             np.testing.assert_array_equal(x, y)
     for name in ("in_avals", "args_info", "donate_argnums", "input_shardings", "out_avals"):
@@ -49,22 +49,22 @@ def test_serialized_executables_are_those_that_were_compiled(donated):
 
 
 def call(program):
-    return program({"w": SOLVE}, minijax.numpy.array(SOLVE + 1), 3.0, y=2.0)
+    return program({"w": SOLVE}, glassjax.numpy.array(SOLVE + 1), 3.0, y=2.0)
 
 
 def as_numpy(x):
-    is_key = minijax.dtypes.issubdtype(x.dtype, minijax.dtypes.prng_key)
-    return np.asarray(minijax.random.key_data(x) if is_key else x)
+    is_key = glassjax.dtypes.issubdtype(x.dtype, glassjax.dtypes.prng_key)
+    return np.asarray(glassjax.random.key_data(x) if is_key else x)
 
 
 LOAD = """
 import pickle, sys
-import minijax
-from minijax.experimental import serialize_executable
+import glassjax
+from glassjax.experimental import serialize_executable
 with open(sys.argv[1], "rb") as file:
     loaded = serialize_executable.deserialize_and_load(*pickle.load(file))
-x = minijax.numpy.eye(3, dtype="float32")
-with minijax.enable_x64(sys.argv[2] == "True"):
+x = glassjax.numpy.eye(3, dtype="float32")
+with glassjax.enable_x64(sys.argv[2] == "True"):
     print(loaded({"w": x}, x, 3.0, y=2.0)["y"][1].tolist())
 """
 
@@ -73,27 +73,27 @@ def test_another_process_loads_an_executable_and_the_routines_that_it_calls(tmp_
     file = tmp_path / "program"
     file.write_bytes(pickle.dumps(serialize_executable.serialize(compiled_of_arrays())))
     done = subprocess.run(
-        [sys.executable, "-c", LOAD, file, str(minijax.config.enable_x64)],
+        [sys.executable, "-c", LOAD, file, str(glassjax.config.enable_x64)],
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    expected = minijax.numpy.linalg.solve(SOLVE, np.eye(3, dtype=np.float32)).tolist()
+    expected = glassjax.numpy.linalg.solve(SOLVE, np.eye(3, dtype=np.float32)).tolist()
     assert done.stdout.strip() == str(expected)
 
 
 def test_executables_that_cannot_be_serialized_or_loaded(monkeypatch):
     module = serialize_executable
-    calling = minijax.jit(lambda x: minijax.pure_callback(np.sin, x, x)).lower(1.0).compile()
+    calling = glassjax.jit(lambda x: glassjax.pure_callback(np.sin, x, x)).lower(1.0).compile()
     with pytest.raises(ValueError, match="stays in its process"):
         module.serialize(calling)
     with pytest.raises(TypeError, match="expected the result of"):
-        module.serialize(minijax.jit(np.sin))
-    serialized = module.serialize(minijax.jit(lambda x: x + 1).lower(1.0).compile())
+        module.serialize(glassjax.jit(np.sin))
+    serialized = module.serialize(glassjax.jit(lambda x: x + 1).lower(1.0).compile())
     with pytest.raises(ValueError, match=r"runs on the devices \[0\], found \[\]"):
         module.deserialize_and_load(*serialized, execution_devices=[])
     with pytest.raises(ValueError, match="do not belong to"):
         module.deserialize_and_load(*serialized, execution_devices=jax.devices())
-    monkeypatch.setattr(minijax.xla, "fingerprint", lambda devices: ("jaxlib 9",))
+    monkeypatch.setattr(glassjax.xla, "fingerprint", lambda devices: ("jaxlib 9",))
     with pytest.raises(ValueError, match="jaxlib 9"):
         module.deserialize_and_load(*serialized)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from jax.experimental import multihost_utils as jax_multihost_utils
 
-import minijax
-from minijax.experimental import (
+import glassjax
+from glassjax.experimental import (
     compilation_cache,
     mesh_utils,
     multihost_utils,
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.compiled_anew
 
 
 def test_handlers_of_device_kinds(monkeypatch):
-    kind = minijax.devices()[0].device_kind
+    kind = glassjax.devices()[0].device_kind
     found = []
 
     def handler(*args, **kwargs):
@@ -26,7 +26,7 @@ def test_handlers_of_device_kinds(monkeypatch):
         return None if len(found) == 1 else np.array(["mine"])
 
     monkeypatch.setitem(mesh_utils.device_kind_handler_dict, kind, handler)
-    devices = minijax.devices()[:1]
+    devices = glassjax.devices()[:1]
     assert mesh_utils.create_device_mesh((1, 1), devices).shape == (1, 1)
     assert mesh_utils.create_device_mesh((1,), devices, contiguous_submeshes=True) == ["mine"]
     assert found == [
@@ -37,15 +37,15 @@ def test_handlers_of_device_kinds(monkeypatch):
 
 def test_compilation_cache(tmp_path):
     module = serialize_executable
-    before = minijax.config.compilation_cache_dir
-    with minijax.config.override(enable_compilation_cache=True):
+    before = glassjax.config.compilation_cache_dir
+    with glassjax.config.override(enable_compilation_cache=True):
         try:
             compilation_cache.set_cache_dir(tmp_path / "new")
             compilation_cache.reset_cache()
             for expected in (1, 1):
                 compiled = compiled_of_arrays()
                 assert len(list((tmp_path / "new").iterdir())) == expected
-                minijax.clear_caches()
+                glassjax.clear_caches()
         finally:
             compilation_cache.set_cache_dir(before)
     # What was loaded from there can be written down once more.
@@ -54,8 +54,8 @@ def test_compilation_cache(tmp_path):
 
 
 def test_profile_of_a_cpu_says_nothing_about_instructions(tmp_path):
-    with minijax.profiler.trace(tmp_path):
-        minijax.jit(lambda x: x + 1)(1.0)
+    with glassjax.profiler.trace(tmp_path):
+        glassjax.jit(lambda x: x + 1)(1.0)
     (run,) = (tmp_path / "plugins/profile").iterdir()
     assert profiler.get_profiled_instructions_proto(run) == b""
     with pytest.raises(RuntimeError, match="No such file"):
@@ -72,14 +72,14 @@ SOLVE = np.eye(3, dtype=np.float32) * 2 + 1
 
 
 def of_arrays(p, x, unused, *, y):
-    keys = minijax.random.split(minijax.random.key(3))
-    return {"a": p["w"] @ x + SOLVE, "keys": keys, "y": (y, minijax.numpy.linalg.solve(SOLVE, x))}
+    keys = glassjax.random.split(glassjax.random.key(3))
+    return {"a": p["w"] @ x + SOLVE, "keys": keys, "y": (y, glassjax.numpy.linalg.solve(SOLVE, x))}
 
 
 def compiled_of_arrays(**options):
     arguments = ({"w": SOLVE}, SOLVE, 3.0)
-    return minijax.jit(of_arrays, **options).lower(*arguments, y=2.0).compile()
+    return glassjax.jit(of_arrays, **options).lower(*arguments, y=2.0).compile()
 
 
 def call(program):
-    return program({"w": SOLVE}, minijax.numpy.array(SOLVE + 1), 3.0, y=2.0)
+    return program({"w": SOLVE}, glassjax.numpy.array(SOLVE + 1), 3.0, y=2.0)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from jax.experimental import source_mapper as theirs
 
-import minijax
-from minijax.experimental import source_mapper as ours
+import glassjax
+from glassjax.experimental import source_mapper as ours
 
 pytestmark = pytest.mark.compiled_anew
 
@@ -50,7 +50,7 @@ def mapped(dump):
 def test_the_map_of_a_jaxpr_is_that_of_jax():
     mine, other = (
         s.generate_sourcemaps(program(lib), s.filter_passes("jaxpr"))(X)
-        for lib, s in ((minijax, ours), (jax, theirs))
+        for lib, s in ((glassjax, ours), (jax, theirs))
     )
     assert mine[0].generated_code == other[0].generated_code
     assert mine[0].pass_name == other[0].pass_name
@@ -59,10 +59,10 @@ def test_the_map_of_a_jaxpr_is_that_of_jax():
 
 def test_lines_of_a_long_jaxpr():
     def loop(x):
-        return minijax.lax.fori_loop(0, 3, lambda i, x: program(minijax)(x), x)
+        return glassjax.lax.fori_loop(0, 3, lambda i, x: program(glassjax)(x), x)
 
     (dump,) = ours.generate_sourcemaps(loop, ours.filter_passes("jaxpr"))(X)
-    assert dump.generated_code == str(minijax.make_jaxpr(loop)(X))
+    assert dump.generated_code == str(glassjax.make_jaxpr(loop)(X))
     lines = dict(mapped(dump))
     for text, line in lines.items():
         if " = sin" in text or " = mul" in text:
@@ -71,7 +71,7 @@ def test_lines_of_a_long_jaxpr():
 
 
 def test_lowered_and_compiled_programs():
-    stable, optimized = ours.generate_sourcemaps(program(minijax), ours.filter_passes("hlo"))(X)
+    stable, optimized = ours.generate_sourcemaps(program(glassjax), ours.filter_passes("hlo"))(X)
     for dump, name in ((stable, "sine"), (optimized, "sine")):
         assert dump.source_map.sources == [__file__]
         lines = mapped(dump)
@@ -113,7 +113,7 @@ def test_passes(monkeypatch):
         ours.register_pass(one)
     with pytest.raises(TypeError, match="generate_sourcemaps"):
         ours.generate_sourcemaps(3, [])
-    ours.compile_with_env(program(minijax), (X,), {}, {}, None)
+    ours.compile_with_env(program(glassjax), (X,), {}, {}, None)
     names, flags = [], SimpleNamespace(FLAGS=SimpleNamespace(verbosity=1))
     monkeypatch.setitem(sys.modules, "absl.flags", flags)
     with ours.flag_env(verbosity=2):
@@ -127,7 +127,7 @@ def test_passes(monkeypatch):
 @pytest.mark.compiled_anew
 def test_names_of_files_in_source_maps():
     folder = re.escape(str(pathlib.Path(__file__).parent))
-    with minijax.config.override(hlo_source_file_canonicalization_regex=f"^{folder}"):
+    with glassjax.config.override(hlo_source_file_canonicalization_regex=f"^{folder}"):
         assert ours.canonicalize_filename(__file__) == "/test_source_mapper.py"
         passes = ours.filter_passes("^jaxpr$")
         (dump,) = ours.generate_sourcemaps(lambda x: x + 1, passes)(1.0)

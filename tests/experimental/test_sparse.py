@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import scipy.sparse
 from jax.experimental import sparse as theirs
-from libraries import assert_close, jax_of_constants, minijax_of_constants
+from libraries import assert_close, glassjax_of_constants, jax_of_constants
 from shares import a_few
 from tables import for_each
 
-import minijax
-import minijax.numpy as mnp
-from minijax.experimental import sparse as ours
-from minijax.experimental.sparse import api as linalg
+import glassjax
+import glassjax.numpy as gnp
+from glassjax.experimental import sparse as ours
+from glassjax.experimental.sparse import api as linalg
 
 F32 = np.float32
 
@@ -57,7 +57,7 @@ def both(f, mine, other):
 
         return g
 
-    found = minijax_of_constants.jit(with_dense(ours))(mine)
+    found = glassjax_of_constants.jit(with_dense(ours))(mine)
     expected = jax_of_constants.jit(with_dense(theirs))(other)
     return [*zip(found, expected, strict=True)]
 
@@ -90,9 +90,9 @@ def test_from_dense_and_back():
 
 def test_nse_must_be_known():
     with pytest.raises(ValueError, match="nse must be given"):
-        minijax.jit(lambda x: ours.BCOO.fromdense(x).todense())(dense(2, 3))
+        glassjax.jit(lambda x: ours.BCOO.fromdense(x).todense())(dense(2, 3))
     with pytest.raises(ValueError, match="nse must be given"):
-        minijax.jit(lambda m: m.sum_duplicates())(ours.eye(3))
+        glassjax.jit(lambda m: m.sum_duplicates())(ours.eye(3))
 
 
 def test_shapes_must_fit():
@@ -227,7 +227,7 @@ def products():
     arrays = [(dense(*lhs), dense(*rhs, seed=1)) for lhs, rhs, _ in PRODUCTS]
     sparse = [(pair(x)[0], pair(y)[0]) for x, y in arrays]
 
-    @minijax_of_constants.jit
+    @glassjax_of_constants.jit
     def of_ours(arrays, sparse):
         out = []
         for (x, y), (m, n), (*_, numbers) in zip(arrays, sparse, PRODUCTS, strict=True):
@@ -235,8 +235,8 @@ def products():
             found = [dot(m, y), dot(x, n), dot(m, n).todense()]
             if numbers[1][0]:
                 found.append(dot(ours.BCOO.fromdense(x, n_batch=1, nse=6), y))
-            sines = lambda d, m=m, y=y, dot=dot: mnp.sum(mnp.sin(dot(m._with_data(d), y)))  # noqa: E731
-            out.append((found, minijax.grad(sines)(m.data)))
+            sines = lambda d, m=m, y=y, dot=dot: gnp.sum(gnp.sin(dot(m._with_data(d), y)))  # noqa: E731
+            out.append((found, glassjax.grad(sines)(m.data)))
         return out
 
     @jax_of_constants.jit
@@ -283,8 +283,8 @@ def test_matmul():
     for one, another in zip(found[:2], expected[:2], strict=True):
         assert_close(one, another, 1e-5, 1e-6, weak_types=False)
     same(found[2], expected[2])
-    for x in (left, mnp.asarray(left)):
-        assert isinstance(x @ mine, minijax.Array)
+    for x in (left, gnp.asarray(left)):
+        assert isinstance(x @ mine, glassjax.Array)
         np.testing.assert_allclose(x @ mine, left @ array, rtol=1e-5, atol=1e-6)
     with pytest.raises(TypeError, match="differ in size"):
         mine @ np.ones(3, F32)
@@ -310,12 +310,12 @@ def test_vmap():
     array = dense(3, 2, 4)
     x = np.arange(4, dtype=F32)
 
-    @minijax.jit
+    @glassjax.jit
     def mapped(array):
         mine = ours.BCOO.fromdense(array, n_batch=1, nse=8)
         rows = ours.BCSR.fromdense(array, n_batch=1, nse=8)
         functions = (lambda m: m @ x), (lambda m: m.todense()), (lambda m: 2 * m)
-        return [*(minijax.vmap(f)(mine) for f in functions), minijax.vmap(functions[0])(rows)]
+        return [*(glassjax.vmap(f)(mine) for f in functions), glassjax.vmap(functions[0])(rows)]
 
     product, again, twice, of_rows = mapped(array)
     for found in (product, of_rows):
@@ -342,7 +342,7 @@ def of_classes():
             out[name] = mat, [mat.todense(), mat @ vector, mat @ matrix, turned.todense()]
         return out
 
-    @minijax.jit
+    @glassjax.jit
     def diagonals():
         return {
             n: [ours.eye(*args, sparse_format=n.lower()).todense() for args in DIAGONALS]
@@ -380,7 +380,7 @@ def test_unknown_format():
 def test_rows_and_lists():
     mine = ours.BCSR.fromdense(dense(2, 3, 4), n_batch=1)
 
-    @minijax.jit
+    @glassjax.jit
     def results(mine):
         array = mine.todense()
         return (
@@ -418,7 +418,7 @@ def test_random_arrays_are_jaxs():
         mats = [make(**options) for options in a_few(OF_RANDOM_ARRAYS)]
         return [(mat, mat.todense()) for mat in mats]
 
-    (found, expected), _ = both(drawn, minijax.random.key(0), jax.random.key(0))
+    (found, expected), _ = both(drawn, glassjax.random.key(0), jax.random.key(0))
     for (mine, values), (other, of_jax) in zip(found, expected, strict=True):
         same(mine, other, dense=(values, of_jax))
         np.testing.assert_array_equal(mine.indices, other.indices)
@@ -443,9 +443,9 @@ def test_solving():
 
     np.testing.assert_allclose(solve(mat.data, b), np.linalg.solve(array, b), rtol=1e-4)
 
-    @minijax.jit
+    @glassjax.jit
     def with_slopes(data, b):
-        slopes = minijax.grad(lambda d, b: mnp.sum(solve(d, b) ** 2), (0, 1))(data, b)
+        slopes = glassjax.grad(lambda d, b: gnp.sum(solve(d, b) ** 2), (0, 1))(data, b)
         return solve(data, b), slopes
 
     solved, (by_data, by_b) = with_slopes(mat.data, b)
@@ -461,7 +461,7 @@ def test_solving():
 def test_eigenvalues():
     array = np.diag(np.arange(1.0, 41)).astype(F32)
     start = np.eye(40, 2, dtype=F32) + 0.1
-    matrices = ours.BCOO.fromdense(array), array, lambda x: mnp.asarray(array) @ x
+    matrices = ours.BCOO.fromdense(array), array, lambda x: gnp.asarray(array) @ x
     for matrix in a_few(matrices, 3):
         values, vectors, steps = linalg.lobpcg_standard(matrix, start)
         np.testing.assert_allclose(values, [40, 39], rtol=1e-4)

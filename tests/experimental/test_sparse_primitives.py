@@ -10,10 +10,10 @@ from jax.experimental.sparse.coo import COOInfo
 from jax.experimental.sparse.util import SparseInfo
 from libraries import results_at_once
 
-import minijax
-from minijax.experimental import sparse as ours
-from minijax.experimental.sparse.base import SparseInfo as OurInfo
-from minijax.experimental.sparse.coo import COOInfo as OurCOOInfo
+import glassjax
+from glassjax.experimental import sparse as ours
+from glassjax.experimental.sparse.base import SparseInfo as OurInfo
+from glassjax.experimental.sparse.coo import COOInfo as OurCOOInfo
 
 SHAPE = (3, 4)
 ROW, COL = np.array([0, 0, 2, 2], np.int32), np.array([1, 3, 0, 2], np.int32)
@@ -113,7 +113,7 @@ def names(jaxpr):
 def bound(library, name):
     """A function of an array, which binds the primitive, in a library."""
     program, _ = PROGRAMS[name]
-    is_ours = library is minijax
+    is_ours = library is glassjax
     lib, info, coo = (ours, OurInfo, OurCOOInfo) if is_ours else (theirs, SparseInfo, COOInfo)
     bind = getattr(lib, f"{name.partition(',')[0]}_p").bind
 
@@ -135,15 +135,15 @@ def results():
 
     programs = [lambda _, lib, *xs, i=i, n=n: of_one(lib, n, xs[i]) for i, n in enumerate(PROGRAMS)]
     arrays = [x for _, x in PROGRAMS.values()]
-    found = [results_at_once(programs, lib.numpy, lib, *arrays) for lib in (minijax, jax)]
+    found = [results_at_once(programs, lib.numpy, lib, *arrays) for lib in (glassjax, jax)]
     return dict(zip(PROGRAMS, zip(*found, strict=True), strict=True))
 
 
 @pytest.mark.newest_jax("coo_matvec, transposed", "csr_matmat")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_bound_primitive_is_one_equation(name, results):
-    x, alone = PROGRAMS[name][1], bound(minijax, name)
-    for library in (minijax, jax):
+    x, alone = PROGRAMS[name][1], bound(glassjax, name)
+    for library in (glassjax, jax):
         program = library.make_jaxpr(bound(library, name))(x)
         assert names(program.jaxpr)[-1] == name.partition(",")[0]
     for found in results[name]:
@@ -176,7 +176,7 @@ def test_methods_and_functions_bind_them():
         ]
 
     for (f, x), (g, y) in zip(programs(ours), programs(theirs), strict=True):
-        found = names(minijax.make_jaxpr(f)(x).jaxpr)
+        found = names(glassjax.make_jaxpr(f)(x).jaxpr)
         expected = [n for n in names(jax.make_jaxpr(g)(y).jaxpr) if n[:4] in ("bcoo", "bcsr")]
         expected = expected or [n for n in names(jax.make_jaxpr(g)(y).jaxpr) if "_" in n]
         assert found[-1] == expected[-1]
@@ -185,4 +185,4 @@ def test_methods_and_functions_bind_them():
 def test_the_number_of_elements_is_known_in_jaxprs():
     params = {"spinfo": OurInfo(SHAPE), "nse": None}
     with pytest.raises(ValueError, match="nse must be given"):
-        minijax.make_jaxpr(lambda x: ours.bcoo_sum_duplicates_p.bind(x, PLACES, **params))(DATA)
+        glassjax.make_jaxpr(lambda x: ours.bcoo_sum_duplicates_p.bind(x, PLACES, **params))(DATA)

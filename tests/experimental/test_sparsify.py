@@ -10,13 +10,13 @@ from jax.experimental import sparse as theirs
 from jax.experimental.sparse import bcoo as their_bcoo
 from jax.experimental.sparse import bcsr as their_bcsr
 from jax.experimental.sparse import transform as their_transform
-from libraries import assert_close, jax_of_constants, minijax_of_constants, of_constants
+from libraries import assert_close, glassjax_of_constants, jax_of_constants, of_constants
 from tables import for_each
 
-import minijax
-import minijax.numpy as mnp
-from minijax.experimental import sparse as ours
-from minijax.experimental.sparse import bcoo, bcsr, transform
+import glassjax
+import glassjax.numpy as gnp
+from glassjax.experimental import sparse as ours
+from glassjax.experimental.sparse import bcoo, bcsr, transform
 
 F32 = np.float32
 ARRAY = np.diag(np.arange(1, 4, dtype=F32), 1)[:3]  # 3 rows, 4 columns, with a zero row and column
@@ -90,7 +90,7 @@ def results_of_programs():
     sparsify = {False: ours.sparsify, True: functools.partial(ours.sparsify, use_tracer=True)}
     found = [
         in_one_program(
-            minijax, {n: of(functools.partial(f, np=mnp)) for n, f in PROGRAMS.items()}, mine
+            glassjax, {n: of(functools.partial(f, np=gnp)) for n, f in PROGRAMS.items()}, mine
         )
         for of in sparsify.values()
     ]
@@ -113,7 +113,7 @@ def test_layouts_stay():
         mats = [lib.BCOO.fromdense(array, **layout) for layout in layouts]
         return [with_dense(lib.sparsify(f)(mat)) for mat in mats for f in functions]
 
-    mine = minijax_of_constants.jit(lambda array: all_of(ours, array))(array)
+    mine = glassjax_of_constants.jit(lambda array: all_of(ours, array))(array)
     other = jax_of_constants.jit(lambda array: all_of(theirs, array))(array)
     for pair in zip(mine, other, strict=True):
         same(*pair)
@@ -134,10 +134,10 @@ def test_dense_results(name):
     mine, other = matrices()
     f = DENSE[name]
     with pytest.raises(NotImplementedError, match="todense"):
-        ours.sparsify(lambda m: f(m, mnp))(mine)
+        ours.sparsify(lambda m: f(m, gnp))(mine)
     with pytest.raises(NotImplementedError):
         theirs.sparsify(lambda m: f(m, jnp))(other)
-    dense = minijax.jit(ours.sparsify(lambda m: f(ours.todense(m), mnp)))(mine)
+    dense = glassjax.jit(ours.sparsify(lambda m: f(ours.todense(m), gnp)))(mine)
     with np.errstate(divide="ignore"):
         np.testing.assert_allclose(dense, f(ARRAY, np), rtol=1e-5)
 
@@ -174,7 +174,7 @@ def test_programs_inside():
 
         return lib.jit(of_all)(m, v)
 
-    (found, count), (expected, of_jax) = results(minijax, ours, mine), results(jax, theirs, other)
+    (found, count), (expected, of_jax) = results(glassjax, ours, mine), results(jax, theirs, other)
     assert int(count) == int(of_jax)
     for name in OF_PROGRAMS:
         same(found[name], expected[name])
@@ -185,13 +185,13 @@ def test_scan_over_a_dense_array():
     vectors = np.arange(8, dtype=F32).reshape(2, 4)
 
     def f(m, vectors):
-        return minijax.lax.scan(lambda m, v: (2 * m, m @ v), m, vectors)
+        return glassjax.lax.scan(lambda m, v: (2 * m, m @ v), m, vectors)
 
-    carry, ys = minijax.jit(ours.sparsify(f))(mine, vectors)
+    carry, ys = glassjax.jit(ours.sparsify(f))(mine, vectors)
     np.testing.assert_array_equal(carry.todense(), 4 * ARRAY)
     np.testing.assert_allclose(ys, [ARRAY @ vectors[0], 2 * ARRAY @ vectors[1]])
     with pytest.raises(NotImplementedError, match="scan"):
-        ours.sparsify(lambda m: minijax.lax.scan(lambda c, x: (c, x), 0.0, m))(mine)
+        ours.sparsify(lambda m: glassjax.lax.scan(lambda c, x: (c, x), 0.0, m))(mine)
 
 
 def test_rows():
@@ -199,7 +199,7 @@ def test_rows():
     functions = {"@": lambda m: m @ np.ones(4, F32), "-": lambda m: -m, "abs": lambda m: abs(m)}
     found, expected = (
         in_one_program(lib, {n: sparse.sparsify(f) for n, f in functions.items()}, rows)
-        for lib, sparse, rows in ((minijax, ours, mine), (jax, theirs, other))
+        for lib, sparse, rows in ((glassjax, ours, mine), (jax, theirs, other))
     )
     for name in functions:
         same(found[name], expected[name])
@@ -210,10 +210,10 @@ def test_rows():
 def test_transformations():
     mine, _ = matrices()
     v = np.arange(4, dtype=F32)
-    f = ours.sparsify(lambda m, v: mnp.sum(mnp.sin(m) @ v))
+    f = ours.sparsify(lambda m, v: gnp.sum(gnp.sin(m) @ v))
     expected = (np.sin(ARRAY) @ v).sum()
     np.testing.assert_allclose(f(mine, v), expected, rtol=1e-5)
-    found, (by_m, by_v) = minijax.jit(lambda m, v: (f(m, v), ours.grad(f, (0, 1))(m, v)))(mine, v)
+    found, (by_m, by_v) = glassjax.jit(lambda m, v: (f(m, v), ours.grad(f, (0, 1))(m, v)))(mine, v)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     np.testing.assert_allclose(by_m.todense(), np.where(ARRAY != 0, np.cos(ARRAY) * v, 0), 1e-5)
     np.testing.assert_allclose(by_v, np.sin(ARRAY).sum(0), rtol=1e-5, atol=1e-6)
@@ -285,7 +285,7 @@ def test_gather():
             )
         return of
 
-    found = in_one_program(minijax, functions(minijax, ours), mine)
+    found = in_one_program(glassjax, functions(glassjax, ours), mine)
     expected = in_one_program(jax, functions(jax, theirs), other)
     for starts, numbers, sizes in GATHERS:
         starts, numbers = np.array(starts), jax.lax.GatherDimensionNumbers(*numbers)
@@ -293,7 +293,7 @@ def test_gather():
         name = str(starts.tolist())
         np.testing.assert_array_equal(found[name][1], exact)
         same(found[name], expected[name])
-        numbers = minijax.lax.GatherDimensionNumbers(*numbers[:3])
+        numbers = glassjax.lax.GatherDimensionNumbers(*numbers[:3])
         with pytest.raises(NotImplementedError, match="mode"):
             ours.bcoo_gather(mine, starts, numbers, sizes, mode="clip")
 
@@ -303,7 +303,7 @@ def test_convolution():
     kernel = np.array([[[0, 2, 1]]], F32)
     paddings = ["SAME", "VALID", [(2, 3)], [(-1, 0)]]
 
-    @minijax_of_constants.jit
+    @glassjax_of_constants.jit
     def all_kinds():
         inputs = (x, ours.BCOO.fromdense(x, nse=3), ours.BCOO.fromdense(x, nse=5))
         kernels = (kernel, ours.BCOO.fromdense(kernel, n_batch=2, nse=2))
@@ -326,7 +326,7 @@ def test_convolution():
         mat = lib.BCOO.fromdense(x, nse=3)
         return with_dense(lib.bcoo_conv_general_dilated(mat, kernel, **options))
 
-    same(minijax.jit(lambda: once(ours))(), jax.jit(lambda: once(theirs))())
+    same(glassjax.jit(lambda: once(ours))(), jax.jit(lambda: once(theirs))())
 
 
 @for_each(
@@ -352,7 +352,7 @@ def test_zeros_are_eliminated():
     found, expected = (
         lib.jit(lambda m, f=f: with_dense(f(m, nse=3)))(m)
         for lib, f, m in (
-            (minijax, bcoo.bcoo_eliminate_zeros, mine),
+            (glassjax, bcoo.bcoo_eliminate_zeros, mine),
             (jax, their_bcoo.bcoo_eliminate_zeros, other),
         )
     )
@@ -385,9 +385,9 @@ def test_names_of_modules():
 def test_todense_is_linear():
     x, t = np.arange(3, dtype=F32), np.ones(3, F32)
     for transformed in (
-        minijax.jit(ours.todense)(x),
-        minijax.vmap(ours.todense)(x),
-        minijax.grad(lambda x: mnp.sum(x * ours.todense(x)))(x) / 2,
-        minijax.jvp(ours.todense, (t,), (x,))[1],
+        glassjax.jit(ours.todense)(x),
+        glassjax.vmap(ours.todense)(x),
+        glassjax.grad(lambda x: gnp.sum(x * ours.todense(x)))(x) / 2,
+        glassjax.jvp(ours.todense, (t,), (x,))[1],
     ):
         assert_close(transformed, x, 0, weak_types=False)

@@ -8,10 +8,10 @@ import jax.experimental.xla_metadata
 import numpy as np
 import pytest
 
-import minijax
-import minijax.experimental.compute_on
-import minijax.experimental.xla_metadata
-from minijax.experimental.xla_metadata import fuse_limit
+import glassjax
+import glassjax.experimental.compute_on
+import glassjax.experimental.xla_metadata
+from glassjax.experimental.xla_metadata import fuse_limit
 
 X = np.arange(6, dtype=np.float32)
 
@@ -83,15 +83,15 @@ def assert_same_attributes(make, names, is_right=lambda name, text: True):
         }
 
     texts, values = {}, {}
-    for lib in (minijax, jax):
+    for lib in (glassjax, jax):
         made = functions(lib)
         texts[lib] = {case: lib.jit(f).lower(X).as_text() for case, f in made.items()}
         values[lib] = lib.jit(lambda x, made=made: {case: f(x) for case, f in made.items()})(X)
-    for case, text in texts[minijax].items():
+    for case, text in texts[glassjax].items():
         assert operations(text) == operations(texts[jax][case]), case
         assert operations(text), case
         assert is_right(case.partition(",")[0], text), case
-    for case, found in values[minijax].items():
+    for case, found in values[glassjax].items():
         for x, y in zip(*map(jax.tree.leaves, (found, values[jax][case])), strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-5, err_msg=case)
 
@@ -104,9 +104,9 @@ def test_attributes_of_operations():
 
 
 def test_a_function_is_traced_for_each_metadata():
-    module, seen = minijax.experimental.xla_metadata, []
+    module, seen = glassjax.experimental.xla_metadata, []
 
-    @minijax.jit
+    @glassjax.jit
     def f(x):
         seen.append(x)
         return x + 1
@@ -118,29 +118,29 @@ def test_a_function_is_traced_for_each_metadata():
 
 
 def test_metadata_of_callbacks_and_of_values():
-    module = minijax.experimental.xla_metadata
+    module = glassjax.experimental.xla_metadata
 
     @module.set_xla_metadata(tag="it")
     def f(x):
-        y = minijax.pure_callback(np.sin, x, x, vmap_method="expand_dims")
+        y = glassjax.pure_callback(np.sin, x, x, vmap_method="expand_dims")
         return module.set_xla_metadata({"y": y, "x": x, "n": 2.0}, other="this")
 
-    out = minijax.jit(f)(X)
+    out = glassjax.jit(f)(X)
     np.testing.assert_allclose(out["y"], np.sin(X), rtol=1e-6)
-    np.testing.assert_array_equal(minijax.vmap(f)(X)["x"], X)
+    np.testing.assert_array_equal(glassjax.vmap(f)(X)["x"], X)
     assert f(X)["n"] == 2
     tagged = lambda x: 3 * module.set_xla_metadata(x, tag=1)  # noqa: E731
-    assert minijax.grad(tagged)(1.0) == 3
+    assert glassjax.grad(tagged)(1.0) == 3
 
 
 def test_locations_stay_beside_attributes():
-    text = minijax.jit(in_blocks(minijax, minijax.experimental.xla_metadata.set_xla_metadata))
+    text = glassjax.jit(in_blocks(glassjax, glassjax.experimental.xla_metadata.set_xla_metadata))
     lines = text.lower(X).as_text(debug_info=True).splitlines()
     (line,) = [each for each in lines if "stablehlo.sine" in each]
     assert re.search(r'a = "b".* loc\("[^"]*test_xla_metadata.py":\d+:1\)$', line)
-    assert "minijax attributes" not in "".join(lines)
-    with minijax.named_scope("waves"), fuse_limit():
-        text = minijax.jit(lambda x: minijax.numpy.sin(x)).lower(X).as_text(debug_info=True)
+    assert "glassjax attributes" not in "".join(lines)
+    with glassjax.named_scope("waves"), fuse_limit():
+        text = glassjax.jit(lambda x: glassjax.numpy.sin(x)).lower(X).as_text(debug_info=True)
     assert 'FUSE_LIMIT = "true"' in text
 
 
@@ -179,8 +179,8 @@ def test_compute_on():
 
 @pytest.mark.newest_jax
 def test_compute_on_refuses():
-    module, device = minijax.experimental.compute_on, minijax.memory.Space.Device
-    f = module.compute_on(compute_type="device", out_memory_spaces=device)(minijax.numpy.sin)
+    module, device = glassjax.experimental.compute_on, glassjax.memory.Space.Device
+    f = module.compute_on(compute_type="device", out_memory_spaces=device)(glassjax.numpy.sin)
     with pytest.raises(ValueError, match="calls another one"):
         module.compute_on(f, compute_type="device", out_memory_spaces=device)(1.0)
     with pytest.raises(ValueError, match="found 'somewhere'"):
@@ -188,5 +188,5 @@ def test_compute_on_refuses():
     with pytest.raises(TypeError, match="must be a string"):
         module.compute_on(f, compute_type=None, out_memory_spaces=device)
     with pytest.raises(NotImplementedError, match="in the memory of their devices"):
-        module.compute_on(f, compute_type="device", out_memory_spaces=minijax.memory.Space.Host)
+        module.compute_on(f, compute_type="device", out_memory_spaces=glassjax.memory.Space.Host)
     assert f(0.0) == 0

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 from libraries import LIBRARIES
 
-import minijax
-import minijax.ad_checkpoint
-import minijax.debug
-import minijax.export
-import minijax.extend
-import minijax.extend.core
-import minijax.interpreters.batching
-import minijax.interpreters.mlir
-import minijax.numpy
+import glassjax
+import glassjax.ad_checkpoint
+import glassjax.debug
+import glassjax.export
+import glassjax.extend
+import glassjax.extend.core
+import glassjax.interpreters.batching
+import glassjax.interpreters.mlir
+import glassjax.numpy
 
 X = np.arange(3, dtype=np.float32)
 
@@ -40,7 +40,7 @@ def test_exported_functions_compute_the_same():
 
         args = {"w": np.ones((3, 2), np.float32)}, lib.ShapeDtypeStruct((3,), jnp.float32)
         exported = lib.export.export(lib.jit(f))(*args)
-        if lib is minijax:  # JAX would need a package that nothing else here needs
+        if lib is glassjax:  # JAX would need a package that nothing else here needs
             exported = lib.export.deserialize(exported.serialize())
         return (
             exported.fun_name,

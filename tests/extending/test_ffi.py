@@ -18,11 +18,11 @@ from jax.interpreters import mlir as their_mlir
 from jaxlib.mlir import ir
 from tables import for_each
 
-import minijax
-import minijax.experimental.layout
-import minijax.extend.core
-import minijax.interpreters.mlir
-from minijax import ffi
+import glassjax
+import glassjax.experimental.layout
+import glassjax.extend.core
+import glassjax.interpreters.mlir
+from glassjax import ffi
 
 SOURCE = Path(__file__).with_name("foreign_functions.cc")
 COMPILER = shutil.which("g++") or shutil.which("clang++")
@@ -38,7 +38,7 @@ def library(tmp_path_factory):
     options = ["-std=c++17", "-O0", "-w", "-shared", "-fPIC", f"-I{ffi.include_dir()}"]
     subprocess.run([COMPILER, *options, str(SOURCE), "-o", str(path)], check=True)
     found = ctypes.CDLL(str(path))
-    minijax.devices()  # types are registered with a client
+    glassjax.devices()  # types are registered with a client
     for name in ("raw", "shapes", "increase", "count", "fail", "attributes"):
         ffi.register_ffi_target(name, ffi.pycapsule(getattr(found, name)))
     ffi.register_ffi_target("plain function", ffi.pycapsule(found.plain), api_version=0)
@@ -73,7 +73,7 @@ def test_results_are_in_the_container_of_their_types(library, many):
         f = lib.ffi.ffi_call("raw", types)
         return [f(X), lib.jit(f)(X)]
 
-    like(results(minijax), results(jax))
+    like(results(glassjax), results(jax))
 
 
 def test_layouts(library):
@@ -94,8 +94,8 @@ def test_layouts(library):
         return outs
 
     theirs = jax.jit(lambda: results(jax))()
-    like(minijax.jit(lambda: results(minijax))(), theirs)
-    like([call(minijax, (1, 0), None, None)(X + 10)], theirs[10:11])
+    like(glassjax.jit(lambda: results(glassjax))(), theirs)
+    like([call(glassjax, (1, 0), None, None)(X + 10)], theirs[10:11])
 
 
 METHODS = [
@@ -113,10 +113,10 @@ def test_what_a_mapped_function_is_given(library):
 
     ours, theirs = (
         lib.jit(lambda lib=lib: [results(lib, method) for method in METHODS])()
-        for lib in (minijax, jax)
+        for lib in (glassjax, jax)
     )
     like(ours, theirs)
-    like(results(minijax, METHODS[0]), theirs[0])
+    like(results(glassjax, METHODS[0]), theirs[0])
 
 
 def test_attributes(library):
@@ -130,7 +130,7 @@ def test_attributes(library):
         both = [partial(f, **attributes) for attributes in (given, edge)]
         return [g() for f in both for g in (f, lib.jit(f))]
 
-    like(results(minijax), results(jax))
+    like(results(glassjax), results(jax))
 
 
 @for_each(
@@ -148,11 +148,11 @@ def test_attributes_of_mlir(value):
         with mlir.make_ir_context(), ir.Location.unknown():
             return str(mlir.ir_attribute(value))
 
-    assert attribute(minijax) == attribute(jax)
+    assert attribute(glassjax) == attribute(jax)
 
 
 @for_each("value", [None, {1, 2}, 1j, np.complex64(1)])
-@for_each("lib", [jax, minijax])
+@for_each("lib", [jax, glassjax])
 def test_what_is_no_attribute(library, lib, value):
     with pytest.raises(TypeError):
         lib.ffi.ffi_call("raw", f32(lib, 2, 3))(X, value=value)
@@ -259,14 +259,14 @@ def test_errors(library, lib):
 
 def test_a_layout_that_is_none():
     with pytest.raises(ValueError, match=r"each of them once, found \(0, 0\)"):
-        ffi.ffi_call("raw", f32(minijax, 2, 3), input_layouts=[(0, 0)])(X)
+        ffi.ffi_call("raw", f32(glassjax, 2, 3), input_layouts=[(0, 0)])(X)
 
 
 def test_routines_of_lapack_are_there():
     matrix = np.array([[4, 1], [2, 3]], np.float32)
-    types = [minijax.ShapeDtypeStruct(s, d) for s, d in (((2, 2), "f4"), ((2,), "i4"), ((), "i4"))]
+    types = [glassjax.ShapeDtypeStruct(s, d) for s, d in (((2, 2), "f4"), ((2,), "i4"), ((), "i4"))]
     f = ffi.ffi_call("lapack_sgetrf_ffi", types, input_output_aliases={0: 0})
-    np.testing.assert_array_equal(f(matrix.T)[0].T, minijax.lax.linalg.lu(matrix)[0])
+    np.testing.assert_array_equal(f(matrix.T)[0].T, glassjax.lax.linalg.lu(matrix)[0])
 
 
 @pytest.mark.parametrize("layout", [None, (1, 0), (0, 1)])
@@ -301,7 +301,7 @@ def test_lowering_rules(library, layout):
         )
         return [lib.jit(p.bind)(X), lib.jit(q.bind)(X), lib.jit(lambda: r.bind(i=7))()]
 
-    ours = results(minijax, minijax.extend.core.Primitive, minijax.interpreters.mlir)
+    ours = results(glassjax, glassjax.extend.core.Primitive, glassjax.interpreters.mlir)
     like(ours, results(jax, TheirPrimitive, their_mlir))
 
 

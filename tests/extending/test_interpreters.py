@@ -8,17 +8,17 @@ import pytest
 from jax.experimental import io_callback as jax_io_callback
 from tables import for_each
 
-import minijax
-import minijax.ad_checkpoint
-import minijax.debug
-import minijax.export
-import minijax.extend
-import minijax.extend.core
-import minijax.interpreters.batching
-import minijax.interpreters.mlir
-from minijax.experimental import io_callback
+import glassjax
+import glassjax.ad_checkpoint
+import glassjax.debug
+import glassjax.export
+import glassjax.extend
+import glassjax.extend.core
+import glassjax.interpreters.batching
+import glassjax.interpreters.mlir
+from glassjax.experimental import io_callback
 
-LIBRARIES = ["jax", "minijax"]
+LIBRARIES = ["jax", "glassjax"]
 
 
 class Words:
@@ -446,7 +446,7 @@ def test_programs_have_effects(lib, ordered):
         lib.debug.print("{}", x, ordered=ordered)
         return x
 
-    call = io_callback if lib is minijax else jax_io_callback
+    call = io_callback if lib is glassjax else jax_io_callback
     expected = lib.debug.OrderedDebugEffect if ordered else lib.debug.DebugEffect
     nested = lambda x: lib.lax.scan(lambda c, _: (lib.jit(printing)(c), None), x, length=2)[0]  # noqa: E731
     for function in (printing, lib.jit(printing), nested):

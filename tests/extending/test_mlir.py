@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 from tables import for_each
 
-import minijax
-import minijax.ad_checkpoint
-import minijax.debug
-import minijax.export
-import minijax.extend
-import minijax.extend.core
-import minijax.interpreters.batching
-import minijax.interpreters.mlir
+import glassjax
+import glassjax.ad_checkpoint
+import glassjax.debug
+import glassjax.export
+import glassjax.extend
+import glassjax.extend.core
+import glassjax.interpreters.batching
+import glassjax.interpreters.mlir
 
 pytestmark = pytest.mark.compiled_anew
 
@@ -32,7 +32,7 @@ X = np.arange(3, dtype=np.float32)
 def both(program):
     """What a program returns, given the modules of one library, is the same for the other."""
     found = [
-        program(lib, import_module(f"{lib.__name__}.interpreters.mlir")) for lib in (jax, minijax)
+        program(lib, import_module(f"{lib.__name__}.interpreters.mlir")) for lib in (jax, glassjax)
     ]
     assert str(found[1]) == str(found[0])
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from libraries import assert_same_results, refused
 
-import minijax
-import minijax.extend.random
+import glassjax
+import glassjax.extend.random
 
 
 def compare(program):
@@ -69,8 +69,8 @@ def test_implementations_of_users():
 
 
 def test_implementations_of_users_outside_of_programs():
-    r = minijax.random
-    key = r.key(7, impl=squares(minijax, minijax.numpy))
+    r = glassjax.random
+    key = r.key(7, impl=squares(glassjax, glassjax.numpy))
     np.testing.assert_array_equal(r.key_data(r.split(key, 3)), [[7, 14], [21, 28], [35, 42]])
     np.testing.assert_array_equal(r.bits(key, (2, 2)), [[7, 8], [9, 10]])
     np.testing.assert_array_equal(r.key_data(r.fold_in(key, 5)), [7 ^ 5, 7 ^ 5])
@@ -114,7 +114,7 @@ def test_primitives():
 
 
 def test_jaxprs_name_the_primitives_as_jaxs():
-    for lib in (jax, minijax):
+    for lib in (jax, glassjax):
         r = lib.random
 
         def program(key, r=r):
@@ -142,4 +142,4 @@ def test_what_is_refused():
 
 def test_a_key_of_many_words_is_refused():
     with pytest.raises(NotImplementedError, match="1 to 4 words here, found key_shape"):
-        squares(minijax, minijax.numpy, shape=(5,))
+        squares(glassjax, glassjax.numpy, shape=(5,))

@@ -10,14 +10,14 @@ import jax.interpreters.batching
 import jax.interpreters.mlir
 import numpy as np
 
-import minijax
-import minijax.ad_checkpoint
-import minijax.debug
-import minijax.export
-import minijax.extend
-import minijax.extend.core
-import minijax.interpreters.batching
-import minijax.interpreters.mlir
+import glassjax
+import glassjax.ad_checkpoint
+import glassjax.debug
+import glassjax.export
+import glassjax.extend
+import glassjax.extend.core
+import glassjax.interpreters.batching
+import glassjax.interpreters.mlir
 
 X = np.float32(3)
 
@@ -58,7 +58,7 @@ def of_stacks(j):
 
 
 def test_stacks_of_names_agree():
-    assert [*of_stacks(minijax)] == [*of_stacks(jax)]
+    assert [*of_stacks(glassjax)] == [*of_stacks(jax)]
 
 
 def test_equations_say_the_names_of_the_parts_they_are_in():
@@ -72,14 +72,14 @@ def test_equations_say_the_names_of_the_parts_they_are_in():
         closed = j.make_jaxpr(lambda x: f(x) + 1)(1.0)
         return [(e.primitive.name, str(e.source_info.name_stack)) for e in closed.jaxpr.eqns]
 
-    assert names(minijax) == names(jax)
+    assert names(glassjax) == names(jax)
 
 
 def test_names_are_in_compiled_programs():
-    module = minijax.extend.source_info_util
+    module = glassjax.extend.source_info_util
 
     def f(x):
-        with module.transform_name_stack("mine"), minijax.named_scope("part"):
-            return minijax.numpy.sin(x)
+        with module.transform_name_stack("mine"), glassjax.named_scope("part"):
+            return glassjax.numpy.sin(x)
 
-    assert "mine(part)/sin" in minijax.jit(f).lower(X).compile().as_text()
+    assert "mine(part)/sin" in glassjax.jit(f).lower(X).compile().as_text()

@@ -11,24 +11,24 @@ import pytest
 from shares import one_in
 from tables import for_each
 
-import minijax
-import minijax_stage1 as s1
-import minijax_stage2 as s2
-import minijax_stage3 as s3
-import minijax_stage4 as s4
+import glassjax
+import glassjax_stage1 as s1
+import glassjax_stage2 as s2
+import glassjax_stage3 as s3
+import glassjax_stage4 as s4
 from fuzzing.accepted_calls import is_meant
 from fuzzing.bad_input import LEFT_OUT, tried
 from fuzzing.docstring_calls import calls_of, public_functions
-from minijax_stage2 import Primitive, add, mul
-from minijax_stage3 import jit
-from minijax_stage4 import tape
+from glassjax_stage2 import Primitive, add, mul
+from glassjax_stage3 import jit
+from glassjax_stage4 import tape
 
 
 @for_each(
     "name", ["numpy.sum", "lax.cos", "random.normal", "grad", "jit", "Array.sum", "Array.at.set"]
 )
 def test_calls_are_taken_from_examples_in_both_libraries(name):
-    ours, theirs = calls_of("minijax", name), calls_of("jax", name)
+    ours, theirs = calls_of("glassjax", name), calls_of("jax", name)
     assert ours
     assert len(ours) == len(theirs)
     assert name in public_functions()
@@ -91,11 +91,11 @@ ALLOWED = (TypeError, ValueError, NotImplementedError, OverflowError)
 
 
 def functions_of_packages():
-    for module in (s1, s2, s3, s4, minijax, minijax.numpy, minijax.lax, minijax.nn):
+    for module in (s1, s2, s3, s4, glassjax, glassjax.numpy, glassjax.lax, glassjax.nn):
         names = getattr(module, "__all__", None) or [n for n in vars(module) if n[0] != "_"]
         for name in {*names} - NOT_CALLED:
             function = getattr(module, name)
-            is_ours = getattr(function, "__module__", "").startswith("minijax")
+            is_ours = getattr(function, "__module__", "").startswith("glassjax")
             if is_ours and inspect.isroutine(function) and not name.startswith("register"):
                 yield function
     yield from (tape.grad, tape.vjp)
@@ -130,11 +130,11 @@ KEYWORDS = {
 
 
 OF_THE_OUTSIDE = {  # what is found only as it runs: devices, indices, what others hand over
-    "minijax.numpy.rearranging": (IndexError,),  # out of bounds, as numpy has it
-    "minijax.runtime.devices": (RuntimeError,),
-    "minijax.dlpack": (BufferError,),
-    "minijax.lax.collectives": (NameError,),  # a named axis, which a caller's vmap gives
-    "minijax.callbacks": (minijax.errors.ExecutionError,),  # what it calls fails
+    "glassjax.numpy.rearranging": (IndexError,),  # out of bounds, as numpy has it
+    "glassjax.runtime.devices": (RuntimeError,),
+    "glassjax.dlpack": (BufferError,),
+    "glassjax.lax.collectives": (NameError,),  # a named axis, which a caller's vmap gives
+    "glassjax.callbacks": (glassjax.errors.ExecutionError,),  # what it calls fails
 }
 
 

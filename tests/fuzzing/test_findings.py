@@ -15,7 +15,7 @@ import pytest
 from libraries import assert_all_same_results, refused
 from shares import one_in
 
-import minijax
+import glassjax
 
 pytestmark = pytest.mark.newest_jax
 
@@ -596,5 +596,5 @@ PARTS = 8
     ("part", "x64"), one_in(4, [(i, (i // 2 + j) % 2 == 1) for i in range(PARTS) for j in range(2)])
 )
 def test_found_programs_give_what_jax_gives(part, x64):
-    with jax.enable_x64(x64), minijax.enable_x64(x64), np.errstate(all="ignore"):
+    with jax.enable_x64(x64), glassjax.enable_x64(x64), np.errstate(all="ignore"):
         assert_all_same_results({name: FOUND[name] for name in list(FOUND)[part::PARTS]})

@@ -51,11 +51,11 @@ def test_shrinking_finds_the_smallest_sequence():
 
 
 def function_in_programs(name):
-    """The function of minijax that programs call by a name; methods by their names."""
+    """The function of glassjax that programs call by a name; methods by their names."""
     if name.startswith("jnp.ndarray."):
         return name.replace("jnp.ndarray", "Array")
-    minijax, _ = worker.libraries()
-    namespace = {"jax": minijax, "jnp": minijax.numpy, "lax": minijax.lax}
+    glassjax, _ = worker.libraries()
+    namespace = {"jax": glassjax, "jnp": glassjax.numpy, "lax": glassjax.lax}
     return functools.reduce(getattr, name.split(".")[1:], namespace[name.partition(".")[0]])
 
 
@@ -64,7 +64,7 @@ def test_every_public_function_is_called_or_left_out_for_a_reason():
     others = [
         name
         for name in public_functions()
-        if (name if is_method(name) else function_of("minijax", name)) not in called
+        if (name if is_method(name) else function_of("glassjax", name)) not in called
     ]
     assert [name for name in others if not is_left_out(name)] == []
     assert [pattern for pattern in LEFT_OUT if not fnmatch.filter(others, pattern)] == []
@@ -137,7 +137,9 @@ def test_rounding_is_no_difference():
 
 def test_a_worker_that_dies_is_a_finding_and_is_replaced():
     lives = Program((), ("jnp.ones(2)",), ("jnp.ones",))
-    dies_here = Program((), ("jax.__name__ == 'minijax' and __import__('os')._exit(3)",), ("exit",))
+    dies_here = Program(
+        (), ("jax.__name__ == 'glassjax' and __import__('os')._exit(3)",), ("exit",)
+    )
     process = worker.Worker()
     try:
         assert process.outcome(dies_here).difference.kind == "crash"
@@ -176,8 +178,8 @@ class Silent:
 
 
 @pytest.mark.parametrize("hangs", [False, True])
-def test_only_what_minijax_does_to_a_worker_is_a_finding(hangs):
-    for turns, kind in ((["jax"], None), (["jax", "minijax"], "hang" if hangs else "crash")):
+def test_only_what_glassjax_does_to_a_worker_is_a_finding(hangs):
+    for turns, kind in ((["jax"], None), (["jax", "glassjax"], "hang" if hangs else "crash")):
         process, silent = worker.Worker(), Silent(*turns, hangs=hangs)
         process.process = process.connection = silent
         found = process.outcome(Program((), (), ())).difference
@@ -211,7 +213,7 @@ def test_an_error_of_the_comparison_is_a_finding(monkeypatch):
 
 @pytest.mark.parametrize("name", ["jnp.add", "lax.add"])
 def test_an_error_where_jax_raises_none_is_a_finding(name):
-    raises_here = "jax.__name__ == 'minijax' and [][0]"
+    raises_here = "jax.__name__ == 'glassjax' and [][0]"
     assert worker.compared(Program((), (raises_here,), (name,))).difference.kind == "error"
 
 
@@ -322,7 +324,7 @@ def test_numbers_of_python_are_changed_by_the_rounding_of_what_they_meet(other):
 
 
 def test_what_jax_refuses_is_not_slower_than_jax():
-    takes_here = "jax.__name__ == 'minijax' and jnp.ones(2) or 1 / 0"
+    takes_here = "jax.__name__ == 'glassjax' and jnp.ones(2) or 1 / 0"
     outcome = worker.compared(Program((), (takes_here,), ("jnp.ones",)))
     assert outcome.theirs == np.inf
 

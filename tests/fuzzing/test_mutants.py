@@ -16,7 +16,7 @@ def test_each_mutant_breaks_one_place_of_the_sources():
         (some._replace(text="\n"), "times"),
         (some._replace(becomes=some.text), "changes nothing"),
         (some._replace(becomes=")"), "unmatched"),
-        (some._replace(file="packages/minijax/src/none.py"), "none.py"),
+        (some._replace(file="packages/glassjax/src/none.py"), "none.py"),
         (some._replace(tests=("tests/test_none.py",)), "there is no tests/test_none.py"),
     ]:
         assert isinstance(unfit, Mutant)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tables import for_each
 
-import minijax
+import glassjax
 from fuzzing.result_differences import KEPT
 
 pytestmark = pytest.mark.bits(32)
@@ -48,4 +48,4 @@ def outcome(lib, program):
 
 @for_each(("program", "of_jax", "here", "reason"), KEPT)
 def test_it_differs(program, of_jax, here, reason):
-    assert (outcome(jax, program), outcome(minijax, program)) == (of_jax, here)
+    assert (outcome(jax, program), outcome(glassjax, program)) == (of_jax, here)

@@ -16,14 +16,14 @@ FEW_STEPS = """
 import json
 from fuzzing import soak
 for name in soak.SOAKS:
-    print(json.dumps((name, soak.soak(name, "minijax", 0.001))), flush=True)
+    print(json.dumps((name, soak.soak(name, "glassjax", 0.001))), flush=True)
 """
 
 
 def test_a_few_steps():
     done = subprocess.run(
         [sys.executable, "-c", FEW_STEPS],
-        env=os.environ | {"MINIJAX_ENABLE_COMPILATION_CACHE": "false"},
+        env=os.environ | {"GLASSJAX_ENABLE_COMPILATION_CACHE": "false"},
         capture_output=True,
         text=True,
     )
@@ -35,7 +35,7 @@ def test_a_few_steps():
 
 
 def test_each_runs_in_a_process_of_its_own():
-    found = soak.in_fresh_process("traces", "minijax", share=0.001)
+    found = soak.in_fresh_process("traces", "glassjax", share=0.001)
     assert isinstance(found, Finding), found
     assert "no_such_library" in soak.in_fresh_process("traces", "no_such_library", share=0.001)
 
@@ -49,6 +49,6 @@ def test_what_grows_is_found(monkeypatch):
 
     leaking = Soak(20, lambda lib: leak)
     monkeypatch.setitem(SOAKS, "leaking", leaking)
-    found = soak.soak("leaking", "minijax", 1.0)
+    found = soak.soak("leaking", "glassjax", 1.0)
     assert found.grown > LEAK
     assert soak.verdict_on(found, Finding(0.0, 0, "")) == "LEAKS"

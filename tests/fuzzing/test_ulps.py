@@ -7,7 +7,7 @@ from mpmath import mp, mpf
 from shares import one_in
 from tables import for_each
 
-import minijax
+import glassjax
 from fuzzing.ulps import jets
 from fuzzing.ulps.differences import DIFFERENCES
 from fuzzing.ulps.exact import Exactly, exact_value
@@ -92,7 +92,7 @@ def test_nothing_is_lost_where_it_is_lost_most_easily(name):
     for dtype, by, point in CANCELLING[name]:
         args = [np.array([x], dtype) for x in point]
         high, low, _ = Exactly(function, by, dtype, None).at(args, 10.0)
-        found = np.asarray(compute(minijax, function, by, args)).astype(np.float64)
+        found = np.asarray(compute(glassjax, function, by, args)).astype(np.float64)
         units = errors(found, high, low, dtype).item()
         assert units < (2 if "16" in dtype else 200), (dtype, by, point, found, high)
 

@@ -11,7 +11,7 @@ from shares import one_in
 from tables import for_each
 
 import benchmarks.__main__ as bench
-import minijax
+import glassjax
 from benchmarks import growth
 from benchmarks.compare import ROOT
 
@@ -89,7 +89,7 @@ def test_json_says_on_each_line_what_the_table_says(groups, capsys):
 def test_the_table_gives_each_figure_its_unit(groups, capsys):
     bench.main([], groups)
     _, header, fast, slow, elsewhere = capsys.readouterr().out.splitlines()
-    assert header.split() == ["minijax", "peer", "ratio", "budget", "verdict"]
+    assert header.split() == ["glassjax", "peer", "ratio", "budget", "verdict"]
     assert fast.split() == ["call,", "fast", "2", "ms", "4", "ms", "0.500", "0.5", "met"]
     assert slow.split() == ["call,", "slow", "3", "s", "2", "s", "1.500", "1.0", "MISSED", "why"]
     assert elsewhere.split() == ["elsewhere", "skipped", "not", "here"]
@@ -129,7 +129,7 @@ def test_samplers_draw_alike_with_either_library():
         out = lib.core.eval_shape(draw, lib.core.random.key(0))
         return out.shape, str(out.dtype)
 
-    with jax.enable_x64(False), minijax.enable_x64(False):
+    with jax.enable_x64(False), glassjax.enable_x64(False):
         for name, sampler in samplers.SAMPLERS.items():
             ours, theirs = (drawn(lib, sampler) for lib in programs.libraries())
             assert ours == theirs or name == "split", name  # keys are of a dtype of each one's own
@@ -312,9 +312,9 @@ def test_whole_programs_compute_the_same_with_both_libraries(name):
     from benchmarks import whole_programs
 
     wide = whole_programs.PROGRAMS[name].wide
-    with jax.enable_x64(wide), minijax.enable_x64(wide):
+    with jax.enable_x64(wide), glassjax.enable_x64(wide):
         ours, theirs = (
-            list(islice(whole_programs.values(name, lib), 4)) for lib in ("minijax", "jax")
+            list(islice(whole_programs.values(name, lib), 4)) for lib in ("glassjax", "jax")
         )
     np.testing.assert_allclose(ours, theirs, rtol=1e-4)
     assert name == "HMC" or theirs[3] < theirs[0]  # it learns
@@ -328,9 +328,9 @@ def test_whole_programs_compute_the_same_with_rivals(rival):
     pytest.importorskip(rival)
     for name, program in whole_programs.PROGRAMS.items():
         if rival not in program.without:
-            with minijax.enable_x64(program.wide):
+            with glassjax.enable_x64(program.wide):
                 ours, theirs = (
-                    list(islice(whole_programs.values(name, lib), 4)) for lib in ("minijax", rival)
+                    list(islice(whole_programs.values(name, lib), 4)) for lib in ("glassjax", rival)
                 )
             np.testing.assert_allclose(ours, theirs, rtol=1e-3, err_msg=name)
 
@@ -353,8 +353,8 @@ def test_figures_of_a_whole_program_are_taken_together_in_turns(monkeypatch):
     asked = []
 
     def figures_of(program):
-        asked.append("jax" if "'jax'" in program else "minijax")
-        return [1.0, 2.0, 3.0, 4.0] if asked[-1] == "minijax" else [2.0, 2.0, 2.0, 2.0]
+        asked.append("jax" if "'jax'" in program else "glassjax")
+        return [1.0, 2.0, 3.0, 4.0] if asked[-1] == "glassjax" else [2.0, 2.0, 2.0, 2.0]
 
     monkeypatch.setattr(whole_programs, "figures_of", figures_of)
     whole_programs.pairs_of.cache_clear()
@@ -363,7 +363,7 @@ def test_figures_of_a_whole_program_are_taken_together_in_turns(monkeypatch):
     finally:
         whole_programs.pairs_of.cache_clear()
     assert [row.ratio for row in rows] == [0.5, 1.0, 1.5, 2.0]
-    assert asked == ["jax", "minijax", "minijax", "jax", "jax", "minijax"]
+    assert asked == ["jax", "glassjax", "glassjax", "jax", "jax", "glassjax"]
 
 
 def test_a_rival_that_is_not_here_or_cannot_run_a_program_is_skipped(monkeypatch):
@@ -381,7 +381,7 @@ def test_a_rival_that_is_not_here_or_cannot_run_a_program_is_skipped(monkeypatch
 def test_figures_of_a_whole_program_grow_with_its_steps():
     from benchmarks import whole_programs
 
-    with jax.enable_x64(False), minijax.enable_x64(False):
-        first, second, hundredth, lap = whole_programs.seconds("HMC", "minijax", 100)
+    with jax.enable_x64(False), glassjax.enable_x64(False):
+        first, second, hundredth, lap = whole_programs.seconds("HMC", "glassjax", 100)
     assert 0 < first < second < hundredth
     assert lap > 0

@@ -1,4 +1,4 @@
-"""minijax and JAX in one process do not affect each other."""
+"""glassjax and JAX in one process do not affect each other."""
 
 import copy
 import pickle
@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from tables import for_each
 
-import minijax
+import glassjax
 
 COMPARE = """
     import numpy as np
     import jax.numpy as jnp
-    import minijax.numpy
+    import glassjax.numpy
 
     # JAX compiles and runs between the steps of our own program, and inside of it.
     x = np.linspace(0.0, 1.0, 5, dtype=np.float32)
@@ -36,16 +36,16 @@ COMPARE = """
 
     # Arrays of one are arrays for the other.
     assert jnp.asarray(left).dtype == jnp.float32
-    np.testing.assert_array_equal(jnp.from_dlpack(minijax.numpy.asarray(left)), left)
+    np.testing.assert_array_equal(jnp.from_dlpack(glassjax.numpy.asarray(left)), left)
     np.testing.assert_array_equal(jnp.asarray(left) + right, np.asarray(left) + np.asarray(right))
     np.testing.assert_array_equal(m3.array(np.asarray(right)), right)
     assert left.dtype == np.float32 and m3.jit(sin)(1.0).dtype == np.float64
     assert jax.jit(jnp.sin)(1.0).dtype == jnp.float32  # 64 bits stay switched off in JAX
 """
 OURS = """
-    import minijax_stage3 as m3
-    from minijax_stage2 import reduce_sum, sin
-    from minijax_stage4 import grad
+    import glassjax_stage3 as m3
+    from glassjax_stage2 import reduce_sum, sin
+    from glassjax_stage4 import grad
     m3.jit(sin)(1.0)  # XLA's client is made
 """
 THEIRS = """
@@ -93,9 +93,9 @@ def test_nothing_of_jaxlib_or_jax_is_changed():
         OURS,
         """
         import numpy as np
-        for package in ("the stages", "minijax"):
-            if package == "minijax":
-                import minijax
+        for package in ("the stages", "glassjax"):
+            if package == "glassjax":
+                import glassjax
             x = m3.array([1.0, 2.0])
             grad(lambda x: reduce_sum(m3.jit(sin)(x)))(x)
             repr(x + 1), np.asarray(x), memoryview(np.asarray(x))
@@ -111,18 +111,18 @@ def test_jax_is_not_imported_though_it_is_installed():
     run(
         """
         import sys
-        import minijax_stage4 as m4
-        from minijax_stage2 import sin
-        from minijax_stage3 import make_jaxpr
+        import glassjax_stage4 as m4
+        from glassjax_stage2 import sin
+        from glassjax_stage3 import make_jaxpr
         print(make_jaxpr(m4.grad(sin))(1.0))
         assert not [name for name in sys.modules if name.split(".")[0] in ("jax", "jaxlib")]
         """,
         OURS,
         """
         import numpy as np
-        for package in ("the stages", "minijax"):
-            if package == "minijax":
-                import minijax
+        for package in ("the stages", "glassjax"):
+            if package == "glassjax":
+                import glassjax
             x = m3.array([[1.0, 2.0], [3.0, 4.0]])
             y = x @ x + 1 - x.T
             repr(y), str(y), f"{y}", y.tolist(), np.asarray(y)
@@ -161,35 +161,35 @@ REFUSALS = """
 """
 
 EXCHANGE = """
-    import minijax, numpy as np
-    import minijax.numpy as mnp
+    import glassjax, numpy as np
+    import glassjax.numpy as gnp
     import jax.numpy as jnp
 
     # Each computes between the steps of the other, and takes what the other made.
-    x = mnp.arange(6, dtype=mnp.float32)
+    x = gnp.arange(6, dtype=gnp.float32)
     for _ in range(3):
         theirs = jax.jit(lambda x: x * 2)(jnp.asarray(x))
-        x = minijax.jit(lambda x: x + 1)(mnp.from_dlpack(theirs))
-    assert type(x) is minijax.Array and isinstance(theirs, jax.Array)
+        x = glassjax.jit(lambda x: x + 1)(gnp.from_dlpack(theirs))
+    assert type(x) is glassjax.Array and isinstance(theirs, jax.Array)
     assert x.tolist() == [8 * i + 7 for i in range(6)], x
-    assert not isinstance(theirs, minijax.Array) and not isinstance(x, jax.Array)
+    assert not isinstance(theirs, glassjax.Array) and not isinstance(x, jax.Array)
 
     for dtype in ("float32", "bfloat16", "bool", "int8", "complex64"):
         theirs = jnp.arange(6).reshape(2, 3).astype(dtype)
-        ours = mnp.from_dlpack(theirs)
+        ours = gnp.from_dlpack(theirs)
         assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
         assert ours.tolist() == theirs.tolist()
         back = jnp.from_dlpack(ours)
         assert back.dtype == theirs.dtype and back.tolist() == theirs.tolist()
 
     # Deleting and donating here concerns nobody there.
-    ours = mnp.ones(3)
+    ours = gnp.ones(3)
     shared, copied = jnp.from_dlpack(ours), jnp.asarray(ours)
     ours.delete()
     assert shared.tolist() == copied.tolist() == [1, 1, 1]
     donated = jax.jit(lambda x: x + 1, donate_argnums=0)(shared)
     assert donated.tolist() == [2, 2, 2]
-    assert minijax.devices()[0].platform == jax.devices("cpu")[0].platform
+    assert glassjax.devices()[0].platform == jax.devices("cpu")[0].platform
 """
 
 
@@ -202,7 +202,7 @@ def test_whichever_comes_first(order):
 def test_arrays_have_what_those_of_jax_have(value):
     """Names, and what they say, of all that is asked of an array besides computing."""
     said = []
-    for lib in (minijax, jax):
+    for lib in (glassjax, jax):
         x = lib.numpy.asarray(value)
         said.append([
             x.nbytes, x.itemsize, x.on_device_size_in_bytes(), x.weak_type,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minijax.xla.clients import has_nvidia_device
+from glassjax.xla.clients import has_nvidia_device
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ def run(example, *args):
     """By day, programs that do not run for long are compiled with few optimizations."""
     return subprocess.run(
         [sys.executable, ROOT / "examples" / example, *args],
-        env={"MINIJAX_DISABLE_MOST_OPTIMIZATIONS": "true", **os.environ},
+        env={"GLASSJAX_DISABLE_MOST_OPTIMIZATIONS": "true", **os.environ},
         capture_output=True,
         text=True,
         check=False,

@@ -10,7 +10,7 @@ import types
 
 import pytest
 
-import minijax
+import glassjax
 from tools import stubs
 
 FACADES = [name for name, _ in stubs.facades()]
@@ -44,7 +44,7 @@ def test_every_name_is_there_and_listed(name):
         value = getattr(facade, each)
         assert value is getattr(facade, each) or each.startswith("__version")
         is_module = isinstance(value, types.ModuleType)
-        assert not is_module or value.__name__.startswith(("minijax.", "numpy"))
+        assert not is_module or value.__name__.startswith(("glassjax.", "numpy"))
     with pytest.raises(AttributeError, match=f"module '{name}' has no attribute 'nothing'"):
         facade.nothing  # noqa: B018
 
@@ -52,9 +52,9 @@ def test_every_name_is_there_and_listed(name):
 def test_a_module_does_not_hide_the_function_of_its_name():
     run(
         """
-        import minijax.numpy.einsum
-        import minijax.numpy as jnp
-        import minijax.numpy.vectorize
+        import glassjax.numpy.einsum
+        import glassjax.numpy as jnp
+        import glassjax.numpy.vectorize
         assert callable(jnp.einsum) and callable(jnp.vectorize)
         """
     )
@@ -67,15 +67,15 @@ def test_facades_are_pickled_by_name():
 
 
 def test_what_is_named_is_replaced(monkeypatch):
-    monkeypatch.setattr(minijax.numpy, "sin", abs)
-    assert minijax.numpy.sin is abs
+    monkeypatch.setattr(glassjax.numpy, "sin", abs)
+    assert glassjax.numpy.sin is abs
 
 
 def test_anything_may_be_imported_while_a_function_is_traced():
     run(
         f"""
         import importlib
-        import minijax
+        import glassjax
 
         def f(x):
             for facade in {FACADES}:
@@ -83,9 +83,9 @@ def test_anything_may_be_imported_while_a_function_is_traced():
                     importlib.import_module(module)
             return x * 2
 
-        with minijax.checking_leaks():
-            assert minijax.jit(minijax.grad(f))(3.0) == 2
-        assert minijax.numpy.sum(minijax.random.uniform(minijax.random.key(0), (3,))) > 0
+        with glassjax.checking_leaks():
+            assert glassjax.jit(glassjax.grad(f))(3.0) == 2
+        assert glassjax.numpy.sum(glassjax.random.uniform(glassjax.random.key(0), (3,))) > 0
         """
     )
 
@@ -94,7 +94,7 @@ def test_anything_may_be_imported_while_a_function_is_traced():
 def test_any_module_may_be_the_first():
     modules = [
         each.name
-        for each in pkgutil.walk_packages(minijax.__path__, "minijax.")
+        for each in pkgutil.walk_packages(glassjax.__path__, "glassjax.")
         if not each.name.endswith("__main__") and ".as_jax" not in each.name
     ]
     for name in modules:

@@ -20,28 +20,28 @@ from benchmarks.lines import total
 from tools import words
 
 ROOT = Path(__file__).parents[2]
-STAGES = ["minijax_stage1", "minijax_stage2", "minijax_stage3", "minijax_stage4"]
-PACKAGES = [*STAGES, "minijax_watch", "minijax"]
+STAGES = ["glassjax_stage1", "glassjax_stage2", "glassjax_stage3", "glassjax_stage4"]
+PACKAGES = [*STAGES, "glassjax_watch", "glassjax"]
 DISTRIBUTIONS = [package.replace("_", "-") for package in PACKAGES]
-ADDS = {"minijax_stage2": {"numpy"}, "minijax_stage3": {"jaxlib"}, "minijax": {"ml_dtypes"}}
+ADDS = {"glassjax_stage2": {"numpy"}, "glassjax_stage3": {"jaxlib"}, "glassjax": {"ml_dtypes"}}
 # The packages that one needs, the stages below those included.
 BUILDS_ON = {
-    "minijax_stage2": ["minijax_stage1"],
-    "minijax_stage3": ["minijax_stage2"],
-    "minijax_stage4": ["minijax_stage3"],
-    "minijax_watch": ["minijax_stage1"],  # and watches later stages where they are
-    "minijax": ["minijax_stage4", "minijax_watch"],
+    "glassjax_stage2": ["glassjax_stage1"],
+    "glassjax_stage3": ["glassjax_stage2"],
+    "glassjax_stage4": ["glassjax_stage3"],
+    "glassjax_watch": ["glassjax_stage1"],  # and watches later stages where they are
+    "glassjax": ["glassjax_stage4", "glassjax_watch"],
 }
 # A stage is read in an afternoon: at most so many code lines.
 MOST_LINES = {
-    "minijax_stage1": 233,
-    "minijax_stage2": 1495,
-    "minijax_stage3": 1196,
-    "minijax_stage4": 962,
+    "glassjax_stage1": 233,
+    "glassjax_stage2": 1495,
+    "glassjax_stage3": 1196,
+    "glassjax_stage4": 962,
 }
 # Imported where they are needed, or where they are.
-EXTRAS = {"minijax": {"jax-cuda13-pjrt", "jax-cuda13-plugin", "rich", "tensorstore"}}
-EXTENSION_MODULES = {"minijax": {"_minijax_calls"}}  # built with the package
+EXTRAS = {"glassjax": {"jax-cuda13-pjrt", "jax-cuda13-plugin", "rich", "tensorstore"}}
+EXTENSION_MODULES = {"glassjax": {"_glassjax_calls"}}  # built with the package
 
 every_package = for_each("package", PACKAGES)
 
@@ -57,7 +57,7 @@ def _trees_are_kept_for_these_tests():
 
 
 def sources(package):
-    directory = ROOT / "packages" / package.removeprefix("minijax_") / "src" / package
+    directory = ROOT / "packages" / package.removeprefix("glassjax_") / "src" / package
     files = sorted(directory.rglob("*.py"))
     assert files
     return files
@@ -113,7 +113,7 @@ def test_a_stage_imports_earlier_stages_and_what_it_declares(package):
 
 @every_package
 def test_a_distribution_requires_its_sibling_and_what_it_adds(package):
-    directory = ROOT / "packages" / package.removeprefix("minijax_")
+    directory = ROOT / "packages" / package.removeprefix("glassjax_")
     settings = tomllib.loads((directory / "pyproject.toml").read_text(encoding="utf-8"))
     hook = settings["tool"]["hatch"]["metadata"]["hooks"]["custom"]
     siblings, others = set(), set()
@@ -131,7 +131,7 @@ def test_a_distribution_requires_its_sibling_and_what_it_adds(package):
 def test_all_have_one_version():
     version = (ROOT / "VERSION").read_text(encoding="utf-8").strip()
     for package, distribution in zip(PACKAGES, DISTRIBUTIONS, strict=True):
-        directory = ROOT / "packages" / package.removeprefix("minijax_")
+        directory = ROOT / "packages" / package.removeprefix("glassjax_")
         project = tomllib.loads((directory / "pyproject.toml").read_text(encoding="utf-8"))
         assert "version" in project["project"]["dynamic"]
         try:
@@ -185,7 +185,7 @@ def test_no_function_stands_twice():
 
 OBSERVE = """
 from importlib import import_module
-import minijax_stage1 as s1
+import glassjax_stage1 as s1
 
 def f(x):
     return s1.mul(x, s1.add(x, 3.0))
@@ -205,7 +205,7 @@ def observe_1():
 
 def observe_2():
     import numpy as np
-    import minijax_stage2 as s2
+    import glassjax_stage2 as s2
     def g(x):
         return s2.reduce_sum(s2.sin(x) * x + s2.where(x > 1.0, x, 2.0 * x))
     x = np.arange(3.0)
@@ -223,19 +223,19 @@ def observe_2():
     methods = [(k, id(v)) for cls in (s2.Tracer, s2.Trace) for k, v in vars(cls).items()]
     return [repr(results), tables, names, methods]
 
-from minijax_stage1 import *
+from glassjax_stage1 import *
 
 before_1 = observe_1()
-import minijax_stage2
+import glassjax_stage2
 assert observe_1() == before_1
-NAMES = set(map(str, minijax_stage2.impl_rules))
+NAMES = set(map(str, glassjax_stage2.impl_rules))
 before_2 = observe_2()
-for later in "minijax_stage3", "minijax_stage4", "minijax":
+for later in "glassjax_stage3", "glassjax_stage4", "glassjax":
     import_module(later)
     assert observe_1() == before_1, later
     for x, y in zip(before_2, observe_2(), strict=True):
         assert x == y, (later, x, y)
-    assert later == "minijax" or type(minijax_stage2.sin(1.0)) is float
+    assert later == "glassjax" or type(glassjax_stage2.sin(1.0)) is float
 """
 
 
@@ -296,7 +296,7 @@ MORE_NAMES = 18
 def test_names_are_imported_by_their_module():
     """At most four names from one module, but where a public module offers them all."""
     found = []
-    for file in sources("minijax"):
+    for file in sources("glassjax"):
         tree = tree_of(file)
         lists = any("__all__" in ast.unparse(node) for node in tree.body)
         found += [
@@ -317,8 +317,8 @@ def test_one_module_and_one_room_know_jaxlib():
         for file in sources(package):
             if any(name.partition(".")[0] == "jaxlib" for name, _ in imports(file, package)):
                 clients.add(module_name(file, package))
-    of_library = {client for client in clients if client.startswith("minijax.xla.")}
-    assert clients - of_library == {"minijax_stage3.backend"}
+    of_library = {client for client in clients if client.startswith("glassjax.xla.")}
+    assert clients - of_library == {"glassjax_stage3.backend"}
 
 
 # 7. No dependency on jax.
@@ -368,7 +368,7 @@ def test_what_is_marked_as_a_region_is_shown_by_a_document():
     documents = "\n".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/**/*.md"))
     marked = {
         f"{file.relative_to(ROOT).as_posix()}:{region}"
-        for file in sources("minijax")
+        for file in sources("glassjax")
         for region in re.findall(r"--8<-- \[start:(\w+)\]", file.read_text(encoding="utf-8"))
     }
     assert marked
@@ -378,3 +378,24 @@ def test_what_is_marked_as_a_region_is_shown_by_a_document():
 def test_no_words_that_the_house_avoids():
     counts = {name: len(found) for name, found in words.hits().items() if found}
     assert counts == {}, "python -m tools.words NAME lists the places"
+
+
+def test_the_former_name_stands_in_one_line_of_the_changelog():
+    """Another project has it on the package index."""
+    former = "mini" + "jax"
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True,
+    )  # fmt: skip
+    if listed.returncode:
+        pytest.skip("not a clone")
+    files = [ROOT / name for name in listed.stdout.splitlines()]
+    assert not [file for file in files if former in str(file.relative_to(ROOT)).lower()]
+    found = [
+        f"{file.relative_to(ROOT)}: {line}"
+        for file in files
+        if file.is_file()
+        for line in file.read_text(encoding="utf-8", errors="ignore").splitlines()
+        if former in line.lower()
+    ]
+    assert [line.partition(":")[0] for line in found] == ["CHANGELOG.md"], found

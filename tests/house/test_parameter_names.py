@@ -10,7 +10,7 @@ import jax  # noqa: F401
 import pytest
 from tables import for_each
 
-from minijax.as_jax.names import missing_names, public_names
+from glassjax.as_jax.names import missing_names, public_names
 
 # By reason, the parameters that ours lack, and who lacks them.
 REASONS = {
@@ -84,7 +84,10 @@ def every_callable():
     seen = set()
     for module, names in public_names().items():
         try:
-            theirs, ours = importlib.import_module(module), importlib.import_module(f"mini{module}")
+            theirs, ours = (
+                importlib.import_module(module),
+                importlib.import_module(f"glass{module}"),
+            )
         except ImportError:
             continue
         missing = {*missing_names(module)}

@@ -22,8 +22,8 @@ import jax.test_util
 import pytest
 from tables import for_each
 
-import minijax
-import minijax.experimental.multihost_utils
+import glassjax
+import glassjax.experimental.multihost_utils
 
 pytestmark = pytest.mark.newest_jax
 
@@ -57,8 +57,8 @@ MODULES = [
 ]
 MODULES += [
     f"scipy.stats.{name}"
-    for name in minijax.scipy.stats.__all__
-    if inspect.ismodule(getattr(minijax.scipy.stats, name))
+    for name in glassjax.scipy.stats.__all__
+    if inspect.ismodule(getattr(glassjax.scipy.stats, name))
 ]
 
 # Parameters of JAX's functions that ours do not take yet, by the functions that lack them.
@@ -128,7 +128,7 @@ def signature(function):
 
 def pairs():
     for module in MODULES:
-        ours, theirs = module_of(minijax, module), module_of(jax, module)
+        ours, theirs = module_of(glassjax, module), module_of(jax, module)
         for name in ours.__all__:
             function = getattr(ours, name)
             if (
@@ -190,7 +190,7 @@ def test_defaults_are_jaxs(name, ours, theirs):
 @for_each(("parameter", "name"), sorted(LACKING))
 def test_what_is_listed_as_lacking_lacks(parameter, name):
     *path, last = name.split(".")
-    function = getattr(module_of(minijax, ".".join(path)), last)
+    function = getattr(module_of(glassjax, ".".join(path)), last)
     assert parameter not in inspect.signature(function).parameters
 
 
@@ -304,7 +304,7 @@ OF_PYTHON = """
 
 @for_each("kind", list(OBJECTS))
 def test_objects_have_the_names_of_jaxs(kind):
-    ours, theirs = OBJECTS[kind](minijax), OBJECTS[kind](jax)
+    ours, theirs = OBJECTS[kind](glassjax), OBJECTS[kind](jax)
     lacking = {name for name in names_of(theirs) if not has(ours, name)} - {*OF_PYTHON.split()}
     assert lacking <= {*OBJECTS_LACK.get(kind, "").split()}
     known = {*OBJECTS_LACK.get(kind, "").split()}

@@ -9,9 +9,9 @@ from libraries import assert_same_program
 from shares import one_in
 from tables import for_each
 
-import minijax
-import minijax.image
-import minijax.scipy.ndimage
+import glassjax
+import glassjax.image
+import glassjax.scipy.ndimage
 
 METHODS = ["nearest", "linear", "cubic", "cubic-pytorch", "lanczos3", "lanczos5", "area"]
 
@@ -109,6 +109,6 @@ def test_numbers_of_32_bits():
     ],
 )
 def test_bad_arguments(call, error):
-    for lib in (jax, minijax):
+    for lib in (jax, glassjax):
         with pytest.raises(error):
             call(lib)

@@ -20,11 +20,11 @@ from compositions import BODIES, TRANSFORMATIONS
 from shares import one_in
 from tables import for_each
 
-import minijax
-import minijax.experimental
-import minijax.numpy
+import glassjax
+import glassjax.experimental
+import glassjax.numpy
 
-OURS, THEIRS = (minijax, minijax.numpy), (jax, jax.numpy)
+OURS, THEIRS = (glassjax, glassjax.numpy), (jax, jax.numpy)
 X = np.array([0.3, -0.7, 0.9])
 CORE = [
     "jit", "vmap", "jvp", "grad", "linearize", "checkpoint", "scan", "cond", "while_loop",
@@ -89,7 +89,7 @@ def results(libraries, combinations):
 
 
 def is_refused_alike(names, ours, theirs, more=ONLY_HERE):
-    """Whether the two are not results to compare: JAX raises an error, and so does minijax.
+    """Whether the two are not results to compare: JAX raises an error, and so does glassjax.
 
     JAX's own errors are other classes of the same names; what fails inside of it has no class.
     """
@@ -127,9 +127,9 @@ def test_evaluation_agrees_with_compilation(part):
     # In a program there is nothing for which jit could be disabled.
     names = [name for name in list(TRANSFORMATIONS)[part::2] if name != "disable_jit"]
     wrong, of_one = [], functools.partial(composed, OURS, body=BODIES[0])
-    expected = minijax.jit(lambda x: [of_one([name])(x) for name in names])(X)
+    expected = glassjax.jit(lambda x: [of_one([name])(x) for name in names])(X)
     for name, compiled in zip(names, expected, strict=True):
-        ours = attempt(of_one([name]), minijax.numpy.asarray(X))
+        ours = attempt(of_one([name]), glassjax.numpy.asarray(X))
         try:
             np.testing.assert_allclose(ours, compiled, rtol=1e-12)
         except (AssertionError, TypeError) as error:

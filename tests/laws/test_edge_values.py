@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from shares import one_in
 
-import minijax
+import glassjax
 
 
 def as_numpy(tree, lib):
@@ -28,16 +28,16 @@ def agree(program, *args, **tolerance):
     expected = as_numpy(jax.jit(lambda *xs: program(jax, *xs))(*args), jax)
 
     def ours(*xs):
-        return program(minijax, *xs)
+        return program(glassjax, *xs)
 
-    expect(as_numpy(ours(*map(minijax.numpy.asarray, args)), minijax), expected, **tolerance)
+    expect(as_numpy(ours(*map(glassjax.numpy.asarray, args)), glassjax), expected, **tolerance)
     pairs = [np.stack([x, x]) for x in args]
-    jitted, mapped = minijax.jit(lambda xs, pairs: (ours(*xs), minijax.vmap(ours)(*pairs)))(
+    jitted, mapped = glassjax.jit(lambda xs, pairs: (ours(*xs), glassjax.vmap(ours)(*pairs)))(
         args, pairs
     )
-    expect(as_numpy(jitted, minijax), expected, **tolerance)
+    expect(as_numpy(jitted, glassjax), expected, **tolerance)
     for i in range(2):
-        expect([x[i] for x in as_numpy(mapped, minijax)], expected, **tolerance)
+        expect([x[i] for x in as_numpy(mapped, glassjax)], expected, **tolerance)
 
 
 def agree_on(derivatives, program, *args, **tolerance):
@@ -47,7 +47,7 @@ def agree_on(derivatives, program, *args, **tolerance):
         return [derivative(lib, lambda *ys: program(lib, *ys), *xs) for derivative in derivatives]
 
     ours, theirs = (
-        as_numpy(lib.jit(functools.partial(everything, lib))(*args), lib) for lib in (minijax, jax)
+        as_numpy(lib.jit(functools.partial(everything, lib))(*args), lib) for lib in (glassjax, jax)
     )
     expect(ours, theirs, **tolerance)
 
@@ -111,9 +111,9 @@ def test_powers_of_what_is_no_float(dtype):
     # Tracers gave booleans, floats and errors where Arrays give integers.
     x = np.array([3, 1, 2], dtype)
     agree(lambda lib, x: [x**0, x**1, x**2, x**True, x**x, 2**x, True**x, x**2.5], x)
-    for power in (lambda x: x**-1, minijax.jit(lambda x: x**-1), minijax.vmap(lambda x: x**-1)):
+    for power in (lambda x: x**-1, glassjax.jit(lambda x: x**-1), glassjax.vmap(lambda x: x**-1)):
         with pytest.raises(TypeError):
-            power(minijax.numpy.asarray(x))
+            power(glassjax.numpy.asarray(x))
 
 
 def test_bounds_of_clip_that_do_not_fit():
@@ -267,7 +267,7 @@ def test_a_function_of_its_own_derivative_returns_what_it_returns(decorator, arg
         )
         return {name: type(x).__name__ for name, x in f(*arguments).items()}
 
-    assert classes(minijax) == classes(jax)
+    assert classes(glassjax) == classes(jax)
 
 
 class Unnamed:
@@ -282,13 +282,13 @@ class Unnamed:
 @pytest.mark.parametrize("transform", ["checkpoint", "jit", "grad", "jacfwd", "jacrev", "hessian"])
 def test_a_callable_may_have_no_proper_name(transform):
     # functools.wraps: "__name__ must be set to a string object".
-    derivative = getattr(minijax, transform)(Unnamed())
+    derivative = getattr(glassjax, transform)(Unnamed())
     assert derivative(1.0) == (1.0 if transform in ("checkpoint", "jit") else 2.0)
-    assert minijax.vmap(derivative)(np.ones(2)).shape == (2,)
+    assert glassjax.vmap(derivative)(np.ones(2)).shape == (2,)
 
 
 def test_cotangents_of_integers_count_as_zero():
-    for lib in (minijax, jax):
+    for lib in (glassjax, jax):
         _, pull_back = lib.vjp(lambda x, lib=lib: (2 * x, lib.numpy.int32(3)), 1.0)
         for ct in (np.int32(1), np.float32(2), np.zeros((), jax.dtypes.float0)):
             assert float(pull_back((1.0, ct))[0]) == 2.0

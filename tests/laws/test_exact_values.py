@@ -4,11 +4,11 @@ import jax
 import jax.scipy.special
 import numpy as np
 import pytest
-from libraries import jax_of_constants, minijax_of_constants
+from libraries import glassjax_of_constants, jax_of_constants
 from tables import for_each
 
-import minijax
-import minijax.scipy.special
+import glassjax
+import glassjax.scipy.special
 
 pytestmark = pytest.mark.newest_jax
 
@@ -25,7 +25,7 @@ FLOATS = np.array([0.0, -0.0, 1.5, -1.5, INF, -INF, NAN, 3.0, 2e38, 1e-40], F32)
 PAIRS = [v.ravel() for v in np.meshgrid(FLOATS, FLOATS)]
 
 
-def both(function, *args, libraries=(minijax_of_constants, jax_of_constants)):
+def both(function, *args, libraries=(glassjax_of_constants, jax_of_constants)):
     """The numbers that each library finds, all arrays in one.
 
     XLA's evaluation of constants differs from its machine code for the smallest and the largest.
@@ -43,11 +43,11 @@ def assert_close(found, expected, ulps=2):
 @for_each("name", ["floor_divide", "remainder", "fmod", "heaviside"])
 def test_division_at_zeros_and_infinities(name):
     """A quotient by zero was NaN; so was none of heaviside(nan, x)."""
-    assert_close(*both(lambda lib: getattr(lib.numpy, name), *PAIRS, libraries=(minijax, jax)))
+    assert_close(*both(lambda lib: getattr(lib.numpy, name), *PAIRS, libraries=(glassjax, jax)))
 
 
 def test_operators_that_divide_by_zero():
-    x, y = minijax.numpy.float32(1.5), minijax.numpy.float32(0.0)
+    x, y = glassjax.numpy.float32(1.5), glassjax.numpy.float32(0.0)
     assert x // y == INF
     assert divmod(x, y)[0] == INF
     assert np.isnan(x % y)
@@ -60,7 +60,7 @@ def test_special_functions_of_two_at_the_edges(name):
     x, y = (v.ravel() for v in np.meshgrid(edges, edges))
     if "gamma" in name:  # of which JAX's are NaN, or never end, where both are large
         x, y = x[(x < 1e38) | (y < 1e38)], y[(x < 1e38) | (y < 1e38)]
-    found = both(lambda lib: getattr(lib.scipy.special, name), x, y, libraries=(minijax, jax))
+    found = both(lambda lib: getattr(lib.scipy.special, name), x, y, libraries=(glassjax, jax))
     assert_close(*found, ulps=16)
 
 
@@ -70,7 +70,7 @@ def test_beta_is_infinite_at_its_poles(dtype):
     large = np.finfo(dtype).max
     x, y = np.array([3, 2.5, large], dtype), np.array([-2, -1, -large * 0.6], dtype)
     for pair in ((x, y), (y, x)):
-        assert minijax.scipy.special.betaln(*pair).tolist() == [INF] * 3
+        assert glassjax.scipy.special.betaln(*pair).tolist() == [INF] * 3
 
 
 @for_each("dtype", ["int32", "uint8", "bool", "float16", "bfloat16", "float32"])
@@ -80,7 +80,7 @@ def test_spacing_of_all_kinds_of_numbers(dtype):
     if "float" in dtype:
         tiny = float(jax.numpy.finfo(dtype).tiny)
         x = np.array([*x, tiny, tiny / 4, -tiny / 4, -3, 0.1, INF, NAN]).astype(dtype)
-    found, expected = minijax.numpy.spacing(x), jax.numpy.spacing(x)
+    found, expected = glassjax.numpy.spacing(x), jax.numpy.spacing(x)
     assert found.dtype == expected.dtype
     found, expected = (np.asarray(v).astype(np.float64) for v in (found, expected))
     np.testing.assert_array_equal(found, expected)
@@ -157,7 +157,7 @@ def test_clamp_of_complex_numbers_between_constants(bounds):
     x = np.array([complex(a, b) for a in parts for b in (0, 1, np.nan)], np.complex64)
     low, high = np.array(bounds, np.complex64)
     ours, theirs = (
-        lib.jit(lambda x, lib=lib: lib.lax.clamp(low, x, high))(x) for lib in (minijax, jax)
+        lib.jit(lambda x, lib=lib: lib.lax.clamp(low, x, high))(x) for lib in (glassjax, jax)
     )
     np.testing.assert_array_equal(ours, theirs)
 
@@ -165,7 +165,7 @@ def test_clamp_of_complex_numbers_between_constants(bounds):
 def test_slopes_of_logaddexp2_of_large_numbers():
     """They were taken from the sum, of which rounding left two digits."""
     x, y = F32(-52906.9688), F32(-52909.1406)
-    found = minijax.grad(minijax.numpy.logaddexp2, (0, 1))(x, y)
+    found = glassjax.grad(glassjax.numpy.logaddexp2, (0, 1))(x, y)
     share = 1 / (1 + 2.0 ** (float(y) - float(x)))
     assert_close(np.array(found), [share, 1 - share], ulps=8)
 
@@ -203,7 +203,7 @@ def test_derivatives_beyond_those_that_have_formulas(name):
     points = np.array([0.3, 1.5, 2.25], F32)
     expected = jax_of_constants.jit(fourth(jax))(points)
     for dtype, rtol in (("float32", 2e-4), ("bfloat16", 0.1)):
-        given = minijax.numpy.asarray(points, dtype)
-        found = minijax_of_constants.jit(fourth(minijax))(given)
+        given = glassjax.numpy.asarray(points, dtype)
+        found = glassjax_of_constants.jit(fourth(glassjax))(given)
         assert found.dtype == dtype
         np.testing.assert_allclose(np.asarray(found, F32), expected, rtol=rtol)

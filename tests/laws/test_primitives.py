@@ -16,13 +16,13 @@ import pytest
 from law_examples import ALL_PRIMITIVES, EXAMPLES, Spec, cast, is_close, is_inexact, tangents_for
 from shares import one_in
 
-import minijax_stage2 as s2
-from minijax_stage2 import float0, jvp, mul, neg, reduce_sum, sin, typeof, vmap
-from minijax_stage2 import primitives as p
-from minijax_stage3 import abstract_eval_rules, eval_jaxpr, jit, jit_p, lowering_rules, make_jaxpr
-from minijax_stage3.dce import dce_rules
-from minijax_stage3.jaxpr import consts_as_invars
-from minijax_stage4 import (
+import glassjax_stage2 as s2
+from glassjax_stage2 import float0, jvp, mul, neg, reduce_sum, sin, typeof, vmap
+from glassjax_stage2 import primitives as p
+from glassjax_stage3 import abstract_eval_rules, eval_jaxpr, jit, jit_p, lowering_rules, make_jaxpr
+from glassjax_stage3.dce import dce_rules
+from glassjax_stage3.jaxpr import consts_as_invars
+from glassjax_stage4 import (
     PartialVal,
     cond,
     grad,
@@ -34,8 +34,8 @@ from minijax_stage4 import (
     transpose_rules,
     vjp,
 )
-from minijax_stage4.cond import cond_p
-from minijax_stage4.partial_eval import merge, partition, typecheck_partial_eval
+from glassjax_stage4.cond import cond_p
+from glassjax_stage4.partial_eval import merge, partition, typecheck_partial_eval
 
 HIGHER_ORDER = [jit_p, cond_p]
 NONLINEAR = [p.sin_p, p.cos_p, p.exp_p, p.log_p, p.pow_p, *p.COMPARISONS]

@@ -12,8 +12,8 @@ import jax.numpy
 import numpy as np
 from shares import a_few
 
-import minijax
-import minijax.numpy
+import glassjax
+import glassjax.numpy
 from benchmarks.common_programs import Group, gradient, plain, programs, programs_of
 from benchmarks.programs import libraries
 
@@ -164,7 +164,7 @@ def test_programs_are_no_larger_than_jaxs():
     ours, theirs = libraries()
     excepted = {name for names in LARGER.values() for name in names.split()}
     larger = {}
-    with jax.enable_x64(False), minijax.enable_x64(False):
+    with jax.enable_x64(False), glassjax.enable_x64(False):
         for program in CASES:
             if program.name.partition(",")[0] not in excepted:
                 found, expected = size(ours, program), size(theirs, program)
@@ -263,7 +263,7 @@ def test_programs_are_no_longer_than_jaxs():
     for name, program in SHOWN_PROGRAMS.items():
         found, expected = (
             list(equations(lib.make_jaxpr(program(n, lib))(np.float32(0.5)).jaxpr))
-            for n, lib in ((minijax.numpy, minijax), (jax.numpy, jax))
+            for n, lib in ((glassjax.numpy, glassjax), (jax.numpy, jax))
         )
         if length(found) > length(expected) or loops(found) != loops(expected):
             wrong.append(f"{name}: {list(map(str, found))}, JAX {list(map(str, expected))}")

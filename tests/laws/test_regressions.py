@@ -1,4 +1,4 @@
-"""Regressions: programs that once failed, in minijax, in jaxlib or in other tutorials."""
+"""Regressions: programs that once failed, in glassjax, in jaxlib or in other tutorials."""
 
 import copy
 import enum
@@ -8,12 +8,12 @@ import time
 import numpy as np
 import pytest
 
-import minijax
-import minijax.numpy as jnp
-from minijax_stage2 import add, deriv, exp, jvp, mul, neg, reduce_sum, reshape, sin, vmap, where
-from minijax_stage2 import tree as stage2_tree
-from minijax_stage3 import array, eval_jaxpr, jit, make_jaxpr
-from minijax_stage4 import cond, grad, hessian, linearize, tape, vjp
+import glassjax
+import glassjax.numpy as jnp
+from glassjax_stage2 import add, deriv, exp, jvp, mul, neg, reduce_sum, reshape, sin, vmap, where
+from glassjax_stage2 import tree as stage2_tree
+from glassjax_stage3 import array, eval_jaxpr, jit, make_jaxpr
+from glassjax_stage4 import cond, grad, hessian, linearize, tape, vjp
 
 # More than Python's stack holds at every change; at night enough to see how time grows.
 of_many_operations = pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_transposition_and_repetition_under_jvp_vmap_and_jit():
     np.testing.assert_array_equal(jit(vmap(f))(np.stack([x, x])), np.stack([f(x), f(x)]))
 
 
-# minijax
+# glassjax
 
 
 def test_the_zero_cotangent_of_a_branch_not_taken():
@@ -222,7 +222,7 @@ def test_a_shape_of_two_negative_sizes_is_no_shape():
 def test_an_array_of_weak_type_has_the_zero_tangent_of_its_shape():
     """It was a scalar, so that no number could be stacked with what is differentiated."""
     np.testing.assert_array_equal(
-        minijax.grad(lambda x: jnp.stack([1.0, x[1]]).sum())(jnp.ones(3)), [0.0, 1.0, 0.0]
+        glassjax.grad(lambda x: jnp.stack([1.0, x[1]]).sum())(jnp.ones(3)), [0.0, 1.0, 0.0]
     )
 
 
@@ -235,8 +235,8 @@ def test_a_class_of_numbers_is_a_number():
     class Metres(float):
         pass
 
-    assert minijax.jit(lambda x: x + 1)(Mode.LAST) == 3
-    assert minijax.grad(lambda x: x * x * Mode.LAST)(Metres(3.0)) == 12.0
+    assert glassjax.jit(lambda x: x + 1)(Mode.LAST) == 3
+    assert glassjax.grad(lambda x: x * x * Mode.LAST)(Metres(3.0)) == 12.0
     np.testing.assert_array_equal(jnp.arange(3) * Mode.LAST, [0, 2, 4])
     for number, weak in ((Mode.LAST, jnp.asarray(2)), (Metres(3.0), jnp.asarray(3.0))):
         out = jnp.sin(number)
@@ -246,12 +246,12 @@ def test_a_class_of_numbers_is_a_number():
 def test_a_tracer_is_copied_to_itself():
     """By `copy`, which else makes another object of the same fields, unknown to its trace."""
     f = lambda x: copy.deepcopy({"x": [x]})["x"][0] * copy.copy(x)  # noqa: E731
-    assert minijax.jit(f)(3.0) == 9.0
-    assert minijax.grad(f)(3.0) == 6.0
+    assert glassjax.jit(f)(3.0) == 9.0
+    assert glassjax.grad(f)(3.0) == 6.0
 
 
 def test_what_is_not_mapped_need_not_be_an_array():
-    mapped = minijax.vmap(lambda x, options: options["function"](x), in_axes=(0, None))
+    mapped = glassjax.vmap(lambda x, options: options["function"](x), in_axes=(0, None))
     np.testing.assert_array_equal(mapped(jnp.arange(3.0), {"function": jnp.negative}), [0, -1, -2])
 
 
@@ -261,13 +261,13 @@ def test_an_array_is_not_compared_with_a_list():
         with pytest.raises(TypeError, match="of type list"):
             compare(jnp.arange(3), [0, 1, 2])
         with pytest.raises(TypeError, match="of type tuple"):
-            minijax.jit(lambda x, compare=compare: compare(x, (0, 1, 2)))(jnp.arange(3))
+            glassjax.jit(lambda x, compare=compare: compare(x, (0, 1, 2)))(jnp.arange(3))
 
 
 def test_a_list_of_numbers_that_do_not_fit_is_no_array():
     """They were cut to the bits that there are."""
     assert jnp.array([255, 0], jnp.uint8).tolist() == [255, 0]
-    with minijax.enable_x64(False), pytest.raises(OverflowError, match=r"array: .* int32; give"):
+    with glassjax.enable_x64(False), pytest.raises(OverflowError, match=r"array: .* int32; give"):
         jnp.array([2**40])
     for numbers, dtype, error in (
         ([300], jnp.uint8, OverflowError),
@@ -283,10 +283,10 @@ def test_a_list_of_numbers_that_do_not_fit_is_no_array():
 def test_square_matrices_without_elements(shape):
     """The permutation of no rows was an error."""
     a, columns = jnp.zeros(shape), jnp.zeros((*shape[:-1], 1))
-    assert jnp.linalg.inv(a).shape == minijax.scipy.linalg.expm(a).shape == shape
+    assert jnp.linalg.inv(a).shape == glassjax.scipy.linalg.expm(a).shape == shape
     assert jnp.linalg.solve(a, columns).shape == columns.shape
-    assert [x.shape for x in minijax.lax.linalg.lu(a)] == [shape, shape[:-1], shape[:-1]]
-    assert minijax.grad(lambda a: jnp.linalg.inv(a).sum())(a).shape == shape
+    assert [x.shape for x in glassjax.lax.linalg.lu(a)] == [shape, shape[:-1], shape[:-1]]
+    assert glassjax.grad(lambda a: jnp.linalg.inv(a).sum())(a).shape == shape
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 0, 3), (2, 3, 0)])
@@ -324,9 +324,9 @@ def test_a_tree_that_contains_itself_is_refused_in_words(monkeypatch):
     tree = []
     tree.append(tree)
     with pytest.raises(ValueError, match="contains itself"):
-        minijax.jit(lambda x: x)(tree)
+        glassjax.jit(lambda x: x)(tree)
 
-    @minijax.jit
+    @glassjax.jit
     def endless(x):
         return endless(x)
 
@@ -337,13 +337,13 @@ def test_a_tree_that_contains_itself_is_refused_in_words(monkeypatch):
 def test_an_argument_without_a_name_is_called_by_its_place():
     """It was "argument argument 0"."""
     with pytest.raises(TypeError, match=r"argument args\[0\]: expected an array"):
-        minijax.jit(max)("text", 1.0)
+        glassjax.jit(max)("text", 1.0)
 
 
 def test_keys_leave_the_device_by_key_data_only():
     """`device_get` refused a tree with a key in it, and DLPack gave away how a key is held."""
-    key = minijax.random.key(0)
-    fetched = minijax.device_get({"key": key, "x": jnp.ones(2)})
+    key = glassjax.random.key(0)
+    fetched = glassjax.device_get({"key": key, "x": jnp.ones(2)})
     assert fetched["key"] is key
     assert type(fetched["x"]) is np.ndarray
     with pytest.raises(BufferError, match="key_data"):
@@ -355,8 +355,8 @@ def test_attributes_that_call_without_end_are_a_recursion_error():
 
     class Endless:
         def __getattr__(self, name):
-            return minijax.typeof(self)
+            return glassjax.typeof(self)
 
-    for function in (jnp.sin, minijax.jit(jnp.sin), minijax.vmap(jnp.sin), minijax.device_put):
+    for function in (jnp.sin, glassjax.jit(jnp.sin), glassjax.vmap(jnp.sin), glassjax.device_put):
         with pytest.raises(RecursionError):
             function(Endless())

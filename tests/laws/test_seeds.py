@@ -1,4 +1,4 @@
-"""Claims of the tutorials that minijax builds on, where they need more than one stage.
+"""Claims of the tutorials that glassjax builds on, where they need more than one stage.
 
 Each number stands in the document named by the class. The stages' own tests have the rest.
 """
@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-import minijax_stage1 as s1
-from minijax_stage2 import (
+import glassjax_stage1 as s1
+from glassjax_stage2 import (
     Primitive,
     bind1,
     cos,
@@ -26,11 +26,11 @@ from minijax_stage2 import (
     vmap,
     vmap_rules,
 )
-from minijax_stage2.vmap_rules import elementwise
-from minijax_stage3 import abstract_eval_rules, jit, lowering_rules, make_jaxpr
-from minijax_stage3.abstract_eval import unary as unary_type
-from minijax_stage3.lowering import mlir_type
-from minijax_stage4 import grad, jacrev, linearize, tape, vjp
+from glassjax_stage2.vmap_rules import elementwise
+from glassjax_stage3 import abstract_eval_rules, jit, lowering_rules, make_jaxpr
+from glassjax_stage3.abstract_eval import unary as unary_type
+from glassjax_stage3.lowering import mlir_type
+from glassjax_stage4 import grad, jacrev, linearize, tape, vjp
 
 ROADS = [grad, tape.grad]
 both_roads = pytest.mark.parametrize("grad", ROADS, ids=["transposition", "tape"])

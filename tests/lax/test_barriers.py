@@ -10,11 +10,11 @@ import pytest
 from jax import lax as jlax
 from libraries import LIBRARIES, assert_close, assert_same
 
-import minijax
-import minijax.extend
-import minijax.extend.core
-import minijax.numpy
-from minijax import lax
+import glassjax
+import glassjax.extend
+import glassjax.extend.core
+import glassjax.numpy
+from glassjax import lax
 
 
 def token_of(j):
@@ -67,7 +67,7 @@ def shown(tree, j):
 @pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
 def test_programs_of_tokens_agree(name, jitted):
     found = []
-    for j in (minijax, jax):
+    for j in (glassjax, jax):
         f = lambda x, t, j=j: PROGRAMS[name](j, x, t)  # noqa: E731
         if name == "closed_over" and j is jax:  # which JAX cannot
             found.append(["token", (1.0, np.dtype("float32"))])
@@ -82,7 +82,7 @@ def test_jaxprs_of_tokens_agree(name):
         re.sub(r"name=\S+", "", str(j.make_jaxpr(lambda x, t, j=j: PROGRAMS[name](j, x, t))(
             1.0, token_of(j)
         )))
-        for j in (minijax, jax)
+        for j in (glassjax, jax)
     ]  # fmt: skip
     assert texts[0] == texts[1]
 
@@ -148,28 +148,28 @@ def test_foreign_functions_take_and_return_tokens(lib):
 
 def test_primitives_have_jaxs_names():
     for name in ("after_all_p", "create_token_p"):
-        mine = getattr(minijax.lax, name)
-        assert mine is getattr(minijax.extend.core.primitives, name)
+        mine = getattr(glassjax.lax, name)
+        assert mine is getattr(glassjax.extend.core.primitives, name)
         assert mine.name == getattr(jax.lax, name).name
-    assert minijax.lax.create_token_p.bind().aval is minijax.ffi.abstract_token
+    assert glassjax.lax.create_token_p.bind().aval is glassjax.ffi.abstract_token
 
 
 def test_tokens_of_programs_on_another_device():
-    device = minijax.devices()[-1]
-    x = minijax.device_put(jnp.arange(3.0).__array__(), device)
-    doubled, token = minijax.jit(lambda x, t: (x * 2, minijax.lax.after_all(t)))(
-        x, token_of(minijax)
+    device = glassjax.devices()[-1]
+    x = glassjax.device_put(jnp.arange(3.0).__array__(), device)
+    doubled, token = glassjax.jit(lambda x, t: (x * 2, glassjax.lax.after_all(t)))(
+        x, token_of(glassjax)
     )
-    assert isinstance(token, minijax.extend.core.Token)
-    assert minijax.jit(lambda t: t)(token).block_until_ready() is None
+    assert isinstance(token, glassjax.extend.core.Token)
+    assert glassjax.jit(lambda t: t)(token).block_until_ready() is None
     np.testing.assert_array_equal(doubled, [0, 2, 4])
 
 
 @pytest.mark.newest_jax
 def test_a_composite_takes_arrays_without_jit():
-    with minijax.disable_jit():
-        doubled = minijax.lax.composite(lambda x: x + x, "test.double")(np.float32(1))
-    assert isinstance(doubled, minijax.Array)
+    with glassjax.disable_jit():
+        doubled = glassjax.lax.composite(lambda x: x + x, "test.double")(np.float32(1))
+    assert isinstance(doubled, glassjax.Array)
     assert doubled == 2
 
 
@@ -181,7 +181,7 @@ def test_staging():
         with pytest.raises(TypeError, match="stage"):
             lax.stage(tree)
     assert lax.dce_sink(1.0) is None
-    assert minijax.jit(lambda x: (lax.dce_sink(x * 2), lax.stage(x))[1])(1.0) == 1
+    assert glassjax.jit(lambda x: (lax.dce_sink(x * 2), lax.stage(x))[1])(1.0) == 1
 
 
 RNG = np.random.default_rng(0)
@@ -195,7 +195,9 @@ def leaves(lib, outs):
 
 
 def test_a_barrier_stands_in_the_program():
-    text = minijax.jit(lambda x: minijax.lax.optimization_barrier((x, x + 1))).lower(1.0).as_text()
+    text = (
+        glassjax.jit(lambda x: glassjax.lax.optimization_barrier((x, x + 1))).lower(1.0).as_text()
+    )
     assert len(re.findall(r"stablehlo\.optimization_barrier %\w+, %\w+ : tensor", text)) == 1
 
 
@@ -209,11 +211,11 @@ def test_functions_with_a_name():
 
     ours, theirs = (leaves(lib, everything(lib, jnp)) for lib, jnp in LIBRARIES)
     assert_same(ours, theirs, 1e-12)
-    tangent = minijax.lax.composite(lambda x: minijax.lax.sin(x), name="my.sine")
-    np.testing.assert_allclose(minijax.grad(tangent)(0.0), 1.0)
-    assert "my.sine" in minijax.jit(tangent).lower(1.0).compile().as_text()
+    tangent = glassjax.lax.composite(lambda x: glassjax.lax.sin(x), name="my.sine")
+    np.testing.assert_allclose(glassjax.grad(tangent)(0.0), 1.0)
+    assert "my.sine" in glassjax.jit(tangent).lower(1.0).compile().as_text()
     for wrong in ({"name": 3}, {"name": "a", "version": "1"}):
         with pytest.raises(TypeError, match="composite: "):
-            minijax.lax.composite(lambda x: x, **wrong)
+            glassjax.lax.composite(lambda x: x, **wrong)
     with pytest.raises(TypeError, match="composite"):
-        minijax.lax.composite(3, name="three")
+        glassjax.lax.composite(3, name="three")

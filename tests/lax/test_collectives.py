@@ -8,9 +8,9 @@ import pytest
 from libraries import LIBRARIES, assert_all_same_results, assert_same, assert_same_results
 from tables import for_each
 
-import minijax
-import minijax.numpy
-from minijax import lax
+import glassjax
+import glassjax.numpy
+from glassjax import lax
 
 XS = np.random.default_rng(2).standard_normal((4, 4, 8))
 
@@ -136,24 +136,26 @@ def test_the_transpose_of_an_exchange(name):
 
     def both(x, y):
         def f(x):
-            return FUNCTIONS[name](minijax, minijax.numpy, x)
+            return FUNCTIONS[name](glassjax, glassjax.numpy, x)
 
-        out, dot = minijax.jvp(f, (x,), (x * x,))
-        return minijax.numpy.sum(dot * out) - minijax.numpy.sum(
-            minijax.vjp(f, x)[1](out)[0] * x * x
+        out, dot = glassjax.jvp(f, (x,), (x * x,))
+        return glassjax.numpy.sum(dot * out) - glassjax.numpy.sum(
+            glassjax.vjp(f, x)[1](out)[0] * x * x
         )
 
-    differences = minijax.jit(minijax.vmap(both, axis_name="i"))(XS, XS)
-    assert abs(float(minijax.numpy.sum(differences))) < 1e-10
+    differences = glassjax.jit(glassjax.vmap(both, axis_name="i"))(XS, XS)
+    assert abs(float(glassjax.numpy.sum(differences))) < 1e-10
 
 
 def test_who_gets_nothing_gets_zeros():
     def f(x):
-        return minijax.lax.ppermute(x, "i", [(0, 2), (3, 1)])
+        return glassjax.lax.ppermute(x, "i", [(0, 2), (3, 1)])
 
-    found = minijax.vmap(f, axis_name="i")(np.arange(4.0) + 1)
+    found = glassjax.vmap(f, axis_name="i")(np.arange(4.0) + 1)
     np.testing.assert_array_equal(found, [0.0, 4.0, 1.0, 0.0])
-    gradient = minijax.vmap(lambda x, ct: minijax.vjp(f, x)[1](ct)[0], axis_name="i")(found, found)
+    gradient = glassjax.vmap(lambda x, ct: glassjax.vjp(f, x)[1](ct)[0], axis_name="i")(
+        found, found
+    )
     np.testing.assert_array_equal(gradient, [1.0, 0.0, 0.0, 4.0])
 
 
@@ -179,7 +181,7 @@ def test_several_axes():
         assert_same([np.asarray(ours[name])], [np.asarray(theirs[name])], 1e-12)
 
 
-@pytest.mark.parametrize(("lib", "jnp"), LIBRARIES, ids=["minijax", "jax"])
+@pytest.mark.parametrize(("lib", "jnp"), LIBRARIES, ids=["glassjax", "jax"])
 def test_an_axis_that_has_no_name_here(lib, jnp):
     for f in (lambda x: lib.lax.psum(x, "k"), lambda x: lib.lax.axis_index("k") * x):
         with pytest.raises(NameError, match="unbound axis name: k"):
@@ -190,19 +192,19 @@ def test_an_axis_that_has_no_name_here(lib, jnp):
 
 def test_a_jitted_function_belongs_to_no_axis():
     """What was traced for one axis is not taken for another, nor where there is none."""
-    f = minijax.jit(lambda x: x + minijax.lax.psum(x, "i"))
+    f = glassjax.jit(lambda x: x + glassjax.lax.psum(x, "i"))
     for size in (2, 3):
         xs = np.arange(float(size))
-        np.testing.assert_allclose(minijax.vmap(f, axis_name="i")(xs), xs + xs.sum())
+        np.testing.assert_allclose(glassjax.vmap(f, axis_name="i")(xs), xs + xs.sum())
     with pytest.raises(NameError):
         f(1.0)
 
 
 def test_options_of_vmap():
     def f(x, y=1.0, *, z=2.0):
-        return {"sum": x + y * z, "count": minijax.lax.psum(1, "i")}
+        return {"sum": x + y * z, "count": glassjax.lax.psum(1, "i")}
 
-    outs = minijax.vmap(
+    outs = glassjax.vmap(
         f, (-1, None), {"sum": -1, "count": None}, axis_name="i", axis_size=4, spmd_axis_name="data"
     )(np.ones((3, 4)), 5.0, z=np.arange(4.0))
     assert outs["sum"].shape == (3, 4)
@@ -239,26 +241,26 @@ def test_exchanges_over_several_axes(names):
     assert_same(ours, theirs, 1e-12)
 
     def scattered(names, x):  # which JAX does for one axis only
-        return minijax.lax.psum_scatter(x, names, scatter_dimension=1, tiled=False)
+        return glassjax.lax.psum_scatter(x, names, scatter_dimension=1, tiled=False)
 
-    one = minijax.jit(minijax.vmap(lambda x: scattered("k", x), axis_name="k"))(
+    one = glassjax.jit(glassjax.vmap(lambda x: scattered("k", x), axis_name="k"))(
         whole.reshape(6, 6, 6, 2)
     )
-    inner = minijax.vmap(lambda x: scattered(("i", "j"), x), axis_name="j")
-    both = minijax.jit(minijax.vmap(inner, axis_name="i"))(whole)
+    inner = glassjax.vmap(lambda x: scattered(("i", "j"), x), axis_name="j")
+    both = glassjax.jit(glassjax.vmap(inner, axis_name="i"))(whole)
     assert_same([both.reshape(one.shape)], [one], 0)
 
 
 def test_names_of_axes_that_are_refused():
     def mapped(f):
-        return minijax.vmap(minijax.vmap(f, axis_name="j"), axis_name="i")(np.ones((2, 3, 6)))
+        return glassjax.vmap(glassjax.vmap(f, axis_name="j"), axis_name="i")(np.ones((2, 3, 6)))
 
     with pytest.raises(ValueError, match="distinct names"):
-        mapped(lambda x: minijax.lax.psum(x, ("i", "i")))
+        mapped(lambda x: glassjax.lax.psum(x, ("i", "i")))
     with pytest.raises(NotImplementedError, match="one name"):
-        mapped(lambda x: minijax.lax.ppermute(x, ("i", "j"), [(0, 1)]))
+        mapped(lambda x: glassjax.lax.ppermute(x, ("i", "j"), [(0, 1)]))
     with pytest.raises(ValueError, match="out of range"):
-        mapped(lambda x: minijax.lax.all_gather(x, "i", axis=7))
+        mapped(lambda x: glassjax.lax.all_gather(x, "i", axis=7))
 
 
 @pytest.mark.newest_jax
@@ -312,9 +314,9 @@ def test_collectives():
 
 
 def test_collectives_are_evaluated():
-    x = minijax.numpy.asarray(X + 1)
-    functions = [mapped(minijax, name, True) for name in BODIES]
-    compiled = minijax.jit(lambda x: [f(x) for f in functions])(x)
+    x = glassjax.numpy.asarray(X + 1)
+    functions = [mapped(glassjax, name, True) for name in BODIES]
+    compiled = glassjax.jit(lambda x: [f(x) for f in functions])(x)
     for f, expected in zip(functions, compiled, strict=True):
         np.testing.assert_allclose(f(x), expected, rtol=1e-6)
 
@@ -343,7 +345,7 @@ def test_results_lie_by_the_axes_of_the_mesh(spec):
         ]  # fmt: skip
         return list(map(sharding_of, outs))
 
-    assert found(minijax) == found(jax)
+    assert found(glassjax) == found(jax)
 
 
 def exchange(*args):
@@ -356,11 +358,11 @@ def test_an_exchange_of_slices():
     output = np.full((2, 4), -1, np.float32)
     offsets, sizes = np.array([[0, 1], [0, 1]]), np.array([[1, 2], [1, 1]])
     places, received = np.array([[0, 0], [1, 2]]), np.array([[1, 1], [2, 1]])
-    run = minijax.jit(minijax.vmap(exchange, axis_name="i"))
+    run = glassjax.jit(glassjax.vmap(exchange, axis_name="i"))
     out = run(sent, output, offsets, sizes, places, received)
     assert out.tolist() == [[1, 3, -1, -1], [2, 2, 4, -1]]
     weights = np.arange(8.0, dtype=np.float32).reshape(2, 4)
-    grad = minijax.grad(
+    grad = glassjax.grad(
         lambda x: (run(x, output, offsets, sizes, places, received) * weights).sum()
     )
     assert grad(sent).tolist() == [[0, 4, 5], [1, 6, 0]]

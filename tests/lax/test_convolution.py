@@ -10,10 +10,10 @@ from lax_operands import refusing, with_lax
 from libraries import assert_all_same_results, assert_same
 from tables import for_each
 
-import minijax
-import minijax.numpy
-import minijax.numpy as mnp
-from minijax import lax
+import glassjax
+import glassjax.numpy
+import glassjax.numpy as gnp
+from glassjax import lax
 
 NHWC = ("NHWC", "HWIO", "NHWC")
 
@@ -93,15 +93,15 @@ def test_values_and_derivatives(case):
         out, pull = lib.vjp(f, *primals)
         return [out, *pull(ct)]
 
-    @minijax.jit
+    @glassjax.jit
     def everything(primals, tangents, ct):
-        moved = minijax.jvp(ours, primals, tangents)[1]
-        again = minijax.jvp(lambda *xs: minijax.vjp(ours, *xs)[1](ct), primals, tangents)[1]
+        moved = glassjax.jvp(ours, primals, tangents)[1]
+        again = glassjax.jvp(lambda *xs: glassjax.vjp(ours, *xs)[1](ct), primals, tangents)[1]
         # It is linear in each operand, so that these are all that there is in the others.
         x, y = zip(primals, tangents, strict=True)
         parts = ours(x[1], y[0]) + ours(x[0], y[1])
-        pulled = minijax.vjp(ours, *tangents)[1](ct)
-        return first(minijax, ours, primals, ct), [moved, *again], [parts, *pulled]
+        pulled = glassjax.vjp(ours, *tangents)[1](ct)
+        return first(glassjax, ours, primals, ct), [moved, *again], [parts, *pulled]
 
     found, higher, exact = everything(primals, tangents, ct)
     of_jax = jax.jit(lambda primals, ct: first(jax, theirs, primals, ct))(primals, ct)
@@ -124,7 +124,7 @@ def test_batches(name):
             lib.vmap(lib.vmap(f, (None, 1)), (-1, None))(xs, ys),
         ]
 
-    found = minijax.jit(lambda: batched(minijax, ours))()
+    found = glassjax.jit(lambda: batched(glassjax, ours))()
     assert_same(found, jax.jit(lambda: batched(jax, theirs))(), 1e-11)
 
 
@@ -137,7 +137,7 @@ def test_gradients_of_a_batch():
         gradient = lib.grad(lambda x, y: np_.sum(f(x, y) ** 2), (0, 1))
         return lib.jit(lib.vmap(gradient))(x, y)
 
-    assert_same(gradients(minijax, mnp, ours), gradients(jax, jnp, theirs), 1e-11)
+    assert_same(gradients(glassjax, gnp, ours), gradients(jax, jnp, theirs), 1e-11)
 
 
 def test_dtypes():
@@ -162,10 +162,10 @@ def test_options():
         {"preferred_element_type": np.float32},
     )
 
-    @minijax.jit
+    @glassjax.jit
     def of_ours(x, y):
         functions = [both(arguments | options)[0] for options in choices]
-        slopes = [minijax.grad(lambda x, y, f=f: mnp.sum(f(x, y)))(x, y) for f in functions]
+        slopes = [glassjax.grad(lambda x, y, f=f: gnp.sum(f(x, y)))(x, y) for f in functions]
         return [f(x, y) for f in functions], slopes
 
     @jax.jit
@@ -176,8 +176,8 @@ def test_options():
     found, slopes = of_ours(x, y)
     assert_same(found, of_jax(x, y), 1e-2)
     assert all(slope.dtype == np.float16 for slope in slopes)
-    program = minijax.make_jaxpr(
-        minijax.grad(lambda x: mnp.sum(both(arguments | {"precision": "highest"})[0](x, y)))
+    program = glassjax.make_jaxpr(
+        glassjax.grad(lambda x: gnp.sum(both(arguments | {"precision": "highest"})[0](x, y)))
     )(x)
     assert str(program).count("HIGHEST, HIGHEST") == 2
 
@@ -307,7 +307,7 @@ def test_the_shape_of_a_transposed_convolution():
     x, kernel = np.ones((1, 8, 3), np.float32), np.ones((3, 3, 5), np.float32)
     for padding in ("SAME", "VALID"):
         numbers = ("NHC", "HIO", "NHC")
-        shape = minijax.lax.conv_transpose_shape_tuple(
+        shape = glassjax.lax.conv_transpose_shape_tuple(
             x.shape, kernel.shape, (2,), padding, numbers
         )
         result = jax.lax.conv_transpose(x, kernel, (2,), padding, dimension_numbers=numbers)

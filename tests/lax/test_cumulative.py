@@ -7,8 +7,8 @@ import pytest
 from lax_operands import F32, b, h, i, refusing, u, v, x, z
 from libraries import assert_all_same_results, assert_same_program, refused
 
-import minijax
-import minijax.numpy
+import glassjax
+import glassjax.numpy
 
 RNG = np.random.default_rng(0)
 
@@ -39,8 +39,8 @@ def test_associative_scans_of_pytrees():
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_scan_of_one_number_of_numpy_is_an_array(reverse):
-    out = minijax.lax.associative_scan(minijax.numpy.add, np.ones(1, "float32"), reverse)
-    assert isinstance(out, minijax.Array)
+    out = glassjax.lax.associative_scan(glassjax.numpy.add, np.ones(1, "float32"), reverse)
+    assert isinstance(out, glassjax.Array)
 
 
 NAMES = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
@@ -79,23 +79,23 @@ def test_cumulative_functions(name):
 def test_derivatives_of_long_scans_are_loops(name, reverse):
     # Written out, the rounds of 2,000 elements took XLA 20 s to compile.
     def slope(x):
-        weights = minijax.numpy.cos(minijax.numpy.arange(x.shape[1]))
-        scan = getattr(minijax.lax, name)
-        return minijax.grad(lambda x: (scan(x, axis=1, reverse=reverse) * weights).sum())(x)
+        weights = glassjax.numpy.cos(glassjax.numpy.arange(x.shape[1]))
+        scan = getattr(glassjax.lax, name)
+        return glassjax.grad(lambda x: (scan(x, axis=1, reverse=reverse) * weights).sum())(x)
 
     x = 1 + 0.1 * np.random.default_rng(0).normal(size=(2, 300)).astype(np.float32)
     weights, exact = np.cos(np.arange(300)), x.astype(float)
     if reverse:
         weights, exact = weights[::-1], exact[:, ::-1]
     outs = np.cumprod(exact, 1) if name == "cumprod" else np.logaddexp.accumulate(exact, axis=1)
-    slopes = np.asarray(minijax.jit(slope)(x))
+    slopes = np.asarray(glassjax.jit(slope)(x))
     for row in range(2):
         by, out = exact[row][None, :], outs[row][:, None]
         parts = out / by if name == "cumprod" else np.exp(by - out)
         expected = weights @ np.tril(parts)
         found = slopes[row, ::-1] if reverse else slopes[row]
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
-    lengths = [str(minijax.make_jaxpr(slope)(np.ones((2, n), np.float32))) for n in (300, 9000)]
+    lengths = [str(glassjax.make_jaxpr(slope)(np.ones((2, n), np.float32))) for n in (300, 9000)]
     assert lengths[0].count("\n") == lengths[1].count("\n")
 
 

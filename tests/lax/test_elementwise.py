@@ -7,9 +7,9 @@ from jax import lax as jlax
 from lax_operands import F32, b, h, i, refusing, u, v, with_lax, x, z
 from libraries import LIBRARIES, assert_all_same_results, assert_same_program
 
-import minijax
-import minijax.numpy
-from minijax import lax
+import glassjax
+import glassjax.numpy
+from glassjax import lax
 
 BITS = [
     lambda lax: lax.iota(np.int32, 5),
@@ -138,7 +138,7 @@ def test_mulhi():
         x[:4], y[:4] = [info.min, info.max, info.min, 0], [info.min, info.max, info.max, info.min]
         operands.append((x, y))
         exact.append([int(a) * int(b) >> info.bits for a, b in zip(x, y, strict=True)])
-    found = minijax.jit(lambda: [lax.mulhi(x, y) for x, y in operands])()
+    found = glassjax.jit(lambda: [lax.mulhi(x, y) for x, y in operands])()
     types = jax.eval_shape(lambda: [jlax.mulhi(x, y) for x, y in operands])
     for out, of_jax, expected in zip(found, types, exact, strict=True):
         assert (out.dtype, out.shape, out.weak_type) == (of_jax.dtype, of_jax.shape, False)

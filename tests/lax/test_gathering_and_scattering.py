@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from libraries import assert_alike, assert_all_same_results, refused
 
-import minijax
-import minijax.numpy as mnp
+import glassjax
+import glassjax.numpy as gnp
 
 pytestmark = pytest.mark.bits(32)
 
@@ -217,7 +217,7 @@ def test_updates_that_are_moved_inside_share_their_derivative_too():
         return [out, tangent, *lib.vjp(f, operand, updates)[1](out)]
 
     inside = np.clip(indices, 0, 2)
-    ours = minijax.jit(lambda: program(mnp, minijax, indices, "clip"))()
+    ours = glassjax.jit(lambda: program(gnp, glassjax, indices, "clip"))()
     assert_alike(ours, jax.jit(lambda: program(jnp, jax, inside, "drop"))())
 
 
@@ -235,7 +235,7 @@ MEETING = {  # shapes of an array and of updates at 0, 1, 1, 3, 0; and the dimen
 @pytest.mark.parametrize("case", MEETING)
 def test_tangents_are_those_of_the_updates_that_stay(case, monkeypatch):
     """Where updates meet, any may stay: this device takes every second scatter in reverse."""
-    module = sys.modules["minijax.lax.scattering"]
+    module = sys.modules["glassjax.lax.scattering"]
     bind1, orders = module.bind1, itertools.cycle((1, -1))
 
     def in_any_order(primitive, x, indices, updates, **params):
@@ -243,14 +243,14 @@ def test_tangents_are_those_of_the_updates_that_stay(case, monkeypatch):
         return bind1(primitive, x, indices[::order], updates[::order], **params)
 
     shape, of_updates, numbers = MEETING[case]
-    indices = mnp.array([[0], [1], [1], [3], [0]])
-    x = mnp.arange(float(np.prod(shape))).reshape(shape)
-    updates = -mnp.arange(float(np.prod(of_updates))).reshape(of_updates)  # among them is -0.0
+    indices = gnp.array([[0], [1], [1], [3], [0]])
+    x = gnp.arange(float(np.prod(shape))).reshape(shape)
+    updates = -gnp.arange(float(np.prod(of_updates))).reshape(of_updates)  # among them is -0.0
     params = {
-        "dimension_numbers": minijax.lax.ScatterDimensionNumbers(*numbers),
+        "dimension_numbers": glassjax.lax.ScatterDimensionNumbers(*numbers),
         "indices_are_sorted": False,
         "unique_indices": False,
-        "mode": minijax.lax.GatherScatterMode.FILL_OR_DROP,
+        "mode": glassjax.lax.GatherScatterMode.FILL_OR_DROP,
     }
 
     def f(x, updates):
@@ -258,13 +258,13 @@ def test_tangents_are_those_of_the_updates_that_stay(case, monkeypatch):
 
     first = f(x, updates)
     monkeypatch.setattr(module, "winners_vary", lambda: True)
-    assert_alike(minijax.jvp(f, (x, updates), (x, updates)), (first, first))
+    assert_alike(glassjax.jvp(f, (x, updates), (x, updates)), (first, first))
     monkeypatch.setattr(module, "bind1", in_any_order)
     for _ in range(2):
-        out, tangent = minijax.jvp(f, (x, updates), (x, updates))
+        out, tangent = glassjax.jvp(f, (x, updates), (x, updates))
         assert_alike(out, tangent)  # which are equal, so that each value tells its own tangent
-        out, pull = minijax.vjp(f, x, updates)
-        of_x, of_updates = pull(mnp.ones_like(out))
+        out, pull = glassjax.vjp(f, x, updates)
+        of_x, of_updates = pull(gnp.ones_like(out))
         # The updates that stay have a cotangent, and the rest of the array.
         assert out.sum() == (of_x * x).sum() + (of_updates * updates).sum()
         assert out.size == of_x.sum() + of_updates.sum()
@@ -423,16 +423,16 @@ def test_what_does_not_fit_is_refused_with_jaxs_class_of_error():
 @pytest.mark.parametrize("name", [*SCATTERS, "scatter_apply"])
 def test_several_updates_of_a_scalar(name):
     """XLA compiles none of these programs, and so JAX refuses most of them."""
-    indices, numbers = np.zeros((3, 0), np.int32), minijax.lax.ScatterDimensionNumbers((), (), ())
+    indices, numbers = np.zeros((3, 0), np.int32), glassjax.lax.ScatterDimensionNumbers((), (), ())
     if name == "scatter_apply":
-        found = minijax.lax.scatter_apply(
-            mnp.float32(5), indices, lambda x: x * 2, numbers, update_shape=(3,)
+        found = glassjax.lax.scatter_apply(
+            gnp.float32(5), indices, lambda x: x * 2, numbers, update_shape=(3,)
         )
         assert found == 40
         return
-    scatter = getattr(minijax.lax, name)
+    scatter = getattr(glassjax.lax, name)
     step = {"add": 5 + 9, "sub": 5 - 9, "mul": 5 * 24, "min": 2, "max": 5}.get(name[8:])
     updates = np.array([2, 3, 4], np.float32)
-    for wrap in (lambda f: f, minijax.jit, lambda f: lambda x: minijax.jvp(f, (x,), (x,))[0]):
-        found = wrap(lambda x: scatter(x, indices, updates, numbers))(mnp.float32(5))
+    for wrap in (lambda f: f, glassjax.jit, lambda f: lambda x: glassjax.jvp(f, (x,), (x,))[0]):
+        found = wrap(lambda x: scatter(x, indices, updates, numbers))(gnp.float32(5))
         assert found in (step,) if step else found in updates

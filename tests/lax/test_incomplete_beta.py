@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.special
 
-import minijax
-from minijax.lax import incomplete_beta
-from minijax.scipy.special import betainc
+import glassjax
+from glassjax.lax import incomplete_beta
+from glassjax.scipy.special import betainc
 
 SIZES = [0.5, 3.0, 40.0, 3e3, 1e6, 8e6, 3e7, 1e10]
 
@@ -58,12 +58,12 @@ def test_slopes(x64):
     density = x ** (a - 1) * (1 - x) ** (b - 1) / scipy.special.beta(a, b)
     expected = density, density * ((a - 1) / x - (b - 1) / (1 - x))
 
-    @minijax.jit
+    @glassjax.jit
     def slopes(a, b, x):
-        slope = minijax.grad(betainc, 2)
-        return [minijax.vmap(f)(a, b, x) for f in (slope, minijax.grad(slope, 2))]
+        slope = glassjax.grad(betainc, 2)
+        return [glassjax.vmap(f)(a, b, x) for f in (slope, glassjax.grad(slope, 2))]
 
-    with minijax.enable_x64(x64):
+    with glassjax.enable_x64(x64):
         dtype = np.float64 if x64 else np.float32
         found = slopes(*(v.astype(dtype) for v in (a, b, x)))
         assert all(v.dtype == dtype for v in found)

@@ -8,9 +8,9 @@ import pytest
 import scipy.special
 from mpmath import mp
 
-import minijax
-import minijax.scipy.special
-from minijax.lax import incomplete_gamma as asymptotics
+import glassjax
+import glassjax.scipy.special
+from glassjax.lax import incomplete_gamma as asymptotics
 
 A, X = np.meshgrid(
     [0, 1e-3, 0.1, 0.99, 1, 1.5, 3, 50, 1e3, -1, np.nan],
@@ -38,7 +38,7 @@ CASES += [pytest.param(*case, marks=pytest.mark.nightly) for case in AT_NIGHT]
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_values_are_jaxs(name, dtype):
     a, x = A.astype(dtype), X.astype(dtype)
-    ours = np.asarray(getattr(minijax.lax, name)(a, x))
+    ours = np.asarray(getattr(glassjax.lax, name)(a, x))
     theirs = np.asarray(jax.jit(getattr(jax.lax, name))(a, x))
     assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
     # Near 0 igammac is what is left of 1.
@@ -53,10 +53,10 @@ def test_values_are_jaxs(name, dtype):
 def test_gradients_are_exact():
     a, x = np.array([0.1, 1.5, 30.0]), np.array([0.4, 3.0, 28.0])
 
-    @minijax.jit
+    @glassjax.jit
     def gradients(a, x):
-        functions = minijax.lax.igamma, minijax.lax.igammac
-        return [minijax.grad(lambda a, x, f=f: f(a, x).sum(), (0, 1))(a, x) for f in functions]
+        functions = glassjax.lax.igamma, glassjax.lax.igammac
+        return [glassjax.grad(lambda a, x, f=f: f(a, x).sum(), (0, 1))(a, x) for f in functions]
 
     with mp.workdps(40):
         by_a = [
@@ -75,7 +75,7 @@ LARGE = [1.7e4, 1e7, 1e17, 1e300]
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_incomplete_gamma_functions_of_large_numbers(dtype):
     """Their sums took a step for each of sqrt(a) terms, or never ended."""
-    special, lax = minijax.scipy.special, minijax.lax
+    special, lax = glassjax.scipy.special, glassjax.lax
     a = np.array(LARGE if dtype == "float64" else [1.7e4, 1e7, 1e17, 1e30], dtype)
     at_a = 1 / (3 * np.sqrt(2 * np.pi * a.astype(np.float64)))
     rtol = max(8 * float(np.finfo(dtype).eps), 1e-8)
@@ -91,7 +91,7 @@ def test_incomplete_gamma_functions_of_large_numbers(dtype):
 @pytest.mark.parametrize("name", ["gammainc", "gammaincc", "igamma_grad_a", "random_gamma_grad"])
 def test_both_ways_to_the_incomplete_gamma_functions_meet(name):
     """Below `LARGE` they are sums and fractions, from there on an expansion."""
-    module = minijax.lax if "grad" in name else minijax.scipy.special
+    module = glassjax.lax if "grad" in name else glassjax.scipy.special
     function = getattr(module, name)
     a = np.array([asymptotics.LARGE])
     x = a + np.sqrt(a) * np.linspace(-8, 8, 21)

@@ -16,10 +16,10 @@ from matrices import C128, TOLERANCE, assert_same_of_each, draw
 from shares import IS_NIGHT
 from tables import for_each
 
-import minijax
-import minijax.numpy
-import minijax.numpy as mnp
-from minijax import lax
+import glassjax
+import glassjax.numpy
+import glassjax.numpy as gnp
+from glassjax import lax
 
 RNG = np.random.default_rng(0)
 
@@ -44,7 +44,7 @@ CHOICES += [
 def test_algorithms():
     wrong = []
     for function, argument, enum, name in CHOICES:
-        ours, theirs = (by(lib, function, argument, enum, name) for lib in ("minijax", "jax"))
+        ours, theirs = (by(lib, function, argument, enum, name) for lib in ("glassjax", "jax"))
         if isinstance(ours, type) or isinstance(theirs, type):
             agree = ours is theirs
         else:
@@ -71,12 +71,12 @@ def test_the_derivative_by_another_algorithm():
         values = lambda x: linalg.svd(x, compute_uv=False, algorithm=linalg.SvdAlgorithm.QR)  # noqa: E731
         return lib.grad(lambda x: values(x).sum())(TALL)
 
-    np.testing.assert_allclose(grad("minijax"), grad("jax"), atol=1e-5)
+    np.testing.assert_allclose(grad("glassjax"), grad("jax"), atol=1e-5)
 
 
 def test_an_algorithm_of_another_type():
     with pytest.raises(TypeError, match="must be a SvdAlgorithm"):
-        minijax.lax.linalg.svd(TALL, algorithm="QR")
+        glassjax.lax.linalg.svd(TALL, algorithm="QR")
 
 
 POLAR = [
@@ -101,7 +101,7 @@ def test_polar_by_iteration():
         if dtype == "complex64":
             x = x + 1j * RNG.normal(size=shape).astype("float32")
         matrices.append(x)
-    ours, theirs = (lib.jit(partial(everything, lib))(matrices) for lib in (minijax, jax))
+    ours, theirs = (lib.jit(partial(everything, lib))(matrices) for lib in (glassjax, jax))
     for case, mine, jaxs in zip(POLAR, ours, theirs, strict=True):
         for a, b in zip(mine, jaxs, strict=True):
             assert a.dtype == b.dtype, case
@@ -109,7 +109,7 @@ def test_polar_by_iteration():
 
 
 def test_polar_of_a_wide_matrix():
-    for lib in (minijax, jax):
+    for lib in (glassjax, jax):
         with pytest.raises(ValueError, match=r"M >= N|as many rows as columns"):
             lib.lax.linalg.qdwh(TALL.T)
 
@@ -135,7 +135,7 @@ def test_derivatives_of_qr_of_any_shape():
 
     ours, theirs = (
         jax.tree.leaves(lib.jit(functools.partial(derivatives, lib))(pairs))
-        for lib in (minijax, jax)
+        for lib in (glassjax, jax)
     )
     for found, expected in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(np.asarray(found), np.asarray(expected), atol=1e-10)
@@ -159,14 +159,14 @@ def test_lax_decompositions_refuse_integers_as_jax_does():
 
     wrong = [
         f"{lib.__name__} takes {dtype} for {name}"
-        for lib in (minijax, jax)
+        for lib in (glassjax, jax)
         for dtype in ("int32", "bool")
         for name in STRICT
         if accepted(lib, name, dtype)
     ]
     assert not wrong, "\n".join(wrong)
     # What is made of them is not strict.
-    for lib in (minijax, jax):
+    for lib in (glassjax, jax):
         for dtype in ("int32", "bool"):
             matrix = lib.ShapeDtypeStruct((2, 2), dtype)
             assert lib.eval_shape(lib.numpy.linalg.svd, matrix)[1].dtype == "float32"
@@ -196,7 +196,7 @@ def test_triangular_solve():
             found[options] = [out, out_tangent, *lib.vjp(solve, *primals)[1](out)]
         return found
 
-    ours, theirs = (lib.jit(partial(everything, lib))() for lib in (minijax, jax))
+    ours, theirs = (lib.jit(partial(everything, lib))() for lib in (glassjax, jax))
     assert_same_of_each(ours, theirs, 1e-10)
 
 
@@ -204,8 +204,8 @@ def test_triangular_systems_are_solved_by_blas():
     """What XLA makes of `stablehlo.triangular_solve` took twice to three times JAX's time."""
     for dtype in TOLERANCE:
         a, b = draw((3, 3), dtype), draw((3, 2), dtype)
-        for solve, sides in ((mnp.linalg.solve, b), (lax.linalg.triangular_solve, b.T)):
-            text = minijax.jit(solve).lower(a, sides).as_text()
+        for solve, sides in ((gnp.linalg.solve, b), (lax.linalg.triangular_solve, b.T)):
+            text = glassjax.jit(solve).lower(a, sides).as_text()
             assert "trsm_ffi" in text, dtype
             assert "stablehlo.triangular_solve" not in text, dtype
 
@@ -227,7 +227,7 @@ def test_triangular_solve_of_batches_and_of_nothing():
             )
         return found
 
-    ours, theirs = (lib.jit(partial(everything, lib))() for lib in (minijax, jax))
+    ours, theirs = (lib.jit(partial(everything, lib))() for lib in (glassjax, jax))
     assert_same_of_each(ours, theirs, 1e-12)
 
 
@@ -310,7 +310,7 @@ def test_tridiagonal_systems(is_complex):
 
 def test_a_perturbed_singular_system_has_a_finite_solution():
     zeros = np.zeros(3)
-    x = minijax.lax.linalg.tridiagonal_solve(
+    x = glassjax.lax.linalg.tridiagonal_solve(
         zeros, np.array([1.0, 0.0, 2.0]), zeros, np.ones((3, 1)), perturb_singular=True
     )
     assert np.all(np.isfinite(x))
@@ -342,18 +342,18 @@ def test_products_and_updates():
 
 def test_an_update_has_derivatives():
     """Which JAX's has not: those of the decomposition of the whole."""
-    jnp = minijax.numpy
+    jnp = glassjax.numpy
     r, w = jnp.asarray(np.triu(drawn(4, 4)) + 4 * np.eye(4)), jnp.asarray(drawn(4)).at[2].set(0.0)
 
     def by_decomposition(w):
         return jnp.sum(jnp.sin(jnp.linalg.cholesky(r.T @ r + jnp.outer(w, w)).T))
 
     def by_update(w):
-        factor = minijax.lax.linalg.cholesky_update(r, w)
+        factor = glassjax.lax.linalg.cholesky_update(r, w)
         return jnp.sum(jnp.sin(factor * jnp.sign(jnp.diag(factor))[:, None]))
 
-    (value, gradient), (expected, expected_gradient) = minijax.jit(
-        lambda w: [minijax.value_and_grad(f)(w) for f in (by_update, by_decomposition)]
+    (value, gradient), (expected, expected_gradient) = glassjax.jit(
+        lambda w: [glassjax.value_and_grad(f)(w) for f in (by_update, by_decomposition)]
     )(w)
     np.testing.assert_allclose(value, expected)
     others = np.array([0, 1, 3])  # where w is 0, the rows above leave no trace of it
@@ -394,11 +394,11 @@ def test_reductions_that_jax_refuses_are_refused(name):
 
 
 def test_what_has_no_derivative_says_so():
-    linalg = minijax.lax.linalg
+    linalg = glassjax.lax.linalg
     for name, function in {
         "hessenberg": lambda x: linalg.hessenberg(x)[0],
         "tridiagonal": lambda x: linalg.tridiagonal(x)[0],
         "ormqr": lambda x: linalg.ormqr(MATRIX, np.zeros(3), x),
     }.items():
         with pytest.raises(NotImplementedError, match=f"{name} has no derivative"):
-            minijax.jvp(function, (MATRIX,), (MATRIX,))
+            glassjax.jvp(function, (MATRIX,), (MATRIX,))

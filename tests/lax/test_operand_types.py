@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import minijax
+import glassjax
 
 pytestmark = [
     pytest.mark.bits(32),
@@ -35,7 +35,7 @@ def outcomes(lib, calls):
             except (TypeError, ValueError, NotImplementedError, IndexError, OverflowError):
                 found.append("refused")
             except (AttributeError, AssertionError, KeyError, ZeroDivisionError):
-                if lib is minijax:  # no message of ours
+                if lib is glassjax:  # no message of ours
                     raise
                 found.append("refused")
             else:
@@ -59,7 +59,7 @@ def compare(calls, but_for=()):
     wrong = [
         (args, "ours", ours, "JAX's", theirs)
         for (_, *args), ours, theirs in zip(
-            calls, outcomes(minijax, calls), outcomes(jax, calls), strict=True
+            calls, outcomes(glassjax, calls), outcomes(jax, calls), strict=True
         )
         if ours != theirs and not (ours == "refused" and any(repr(arg) in but_for for arg in args))
     ]
@@ -86,7 +86,7 @@ def each(names):
 
 def assert_refused(calls):
     calls = list(calls)
-    found = zip(calls, outcomes(minijax, calls), strict=True)
+    found = zip(calls, outcomes(glassjax, calls), strict=True)
     assert not [(call, out) for call, out in found if out != "refused"]
 
 

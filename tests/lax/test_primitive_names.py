@@ -9,9 +9,9 @@ import pytest
 from jaxlib._jax import ArrayCopySemantics
 from libraries import assert_all_same_results, assert_same_results
 
-import minijax
-import minijax.extend.core
-import minijax.numpy
+import glassjax
+import glassjax.extend.core
+import glassjax.numpy
 
 ROW = np.array([-2.5, -0.0, 0.0, 1.5, 3.0, np.inf], np.float32)
 
@@ -105,9 +105,9 @@ def test_bound_primitives():
 
 
 def test_bound_primitives_are_evaluated():
-    compiled = minijax.jit(lambda: {name: called(name, None, minijax) for name in PROGRAMS})()
+    compiled = glassjax.jit(lambda: {name: called(name, None, glassjax) for name in PROGRAMS})()
     for name, expected in compiled.items():
-        for x, y in zip(called(name, None, minijax), expected, strict=True):
+        for x, y in zip(called(name, None, glassjax), expected, strict=True):
             assert x.dtype == y.dtype
             np.testing.assert_allclose(x, y, rtol=1e-6, err_msg=name)
 
@@ -132,11 +132,11 @@ def ragged(j, bind):
 def test_ragged_exchanges_are_bound():
     x = np.array([[1.0, 2, 3], [4, 5, 6]], np.float32)
     to = np.array([[0, 0], [1, 2]], np.int32)
-    mapped = [minijax.vmap(ragged(minijax, bind), axis_name="i") for bind in (False, True)]
+    mapped = [glassjax.vmap(ragged(glassjax, bind), axis_name="i") for bind in (False, True)]
 
-    @minijax.jit
+    @glassjax.jit
     def results(x, to):
-        slopes = [minijax.grad(lambda x, f=f: (f(x, to) ** 2).sum())(x) for f in mapped]
+        slopes = [glassjax.grad(lambda x, f=f: (f(x, to) ** 2).sum())(x) for f in mapped]
         return [f(x, to) for f in mapped], slopes
 
     (function, bound), slopes = results(x, to)
@@ -144,9 +144,9 @@ def test_ragged_exchanges_are_bound():
     np.testing.assert_array_equal(mapped[1](x, to), function)
     np.testing.assert_array_equal(*slopes)
     with pytest.raises(NameError):
-        ragged(minijax, True)(x[0], to[0])
-    primitives = minijax.extend.core.primitives
-    assert primitives.ragged_all_to_all_p is minijax.lax.ragged_all_to_all_p
+        ragged(glassjax, True)(x[0], to[0])
+    primitives = glassjax.extend.core.primitives
+    assert primitives.ragged_all_to_all_p is glassjax.lax.ragged_all_to_all_p
     assert primitives.ragged_all_to_all_p.name == jax.lax.ragged_all_to_all_p.name
 
 
@@ -172,31 +172,34 @@ def test_references_are_read_and_written_by_their_primitives(lib):
 
 
 def test_parts_of_references_are_not_bound():
-    get_p = minijax.extend.core.primitives.get_p
+    get_p = glassjax.extend.core.primitives.get_p
     with pytest.raises(NotImplementedError, match=r"get_p.*ref\[index\]"):
-        get_p.bind(minijax.new_ref(minijax.numpy.arange(3.0)), 1, tree=minijax.tree.structure((0,)))
+        get_p.bind(
+            glassjax.new_ref(glassjax.numpy.arange(3.0)), 1, tree=glassjax.tree.structure((0,))
+        )
 
 
 OURS = {
     (module, name)
     for module in ("lax", "lax.linalg")
     for name in dir(jax.lax if module == "lax" else jax.lax.linalg)
-    if name.endswith("_p") and hasattr(minijax.lax if module == "lax" else minijax.lax.linalg, name)
+    if name.endswith("_p")
+    and hasattr(glassjax.lax if module == "lax" else glassjax.lax.linalg, name)
 }
 
 
 def test_primitives_by_name():
-    lax = minijax.lax
+    lax = glassjax.lax
     assert {("lax", "add_p"), ("lax", "scan_p"), ("lax.linalg", "cholesky_p")} <= OURS
     assert len(OURS) > 120
     programs = {
         "add_p": lambda x: x + x,
-        "dot_general_p": lambda x: minijax.numpy.dot(x, x),
+        "dot_general_p": lambda x: glassjax.numpy.dot(x, x),
         "cumsum_p": lambda x: lax.cumsum(x),
         "while_p": lambda x: lax.while_loop(lambda x: x[0] < 1, lambda x: x, x),
     }
     for name, program in programs.items():
-        eqns = minijax.make_jaxpr(program)(np.ones(2)).jaxpr.eqns
+        eqns = glassjax.make_jaxpr(program)(np.ones(2)).jaxpr.eqns
         assert [eqn.primitive for eqn in eqns] == [getattr(lax, name)]
     for module, name in ((lax, "no_such_p"), (lax, "add_q"), (lax.linalg, "add_p")):
         with pytest.raises(AttributeError, match=f"{module.__name__}.*{name}"):

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from libraries import assert_all_same_results, assert_close
 
-import minijax
-import minijax.numpy
-from minijax import lax, nn
+import glassjax
+import glassjax.numpy
+from glassjax import lax, nn
 
 RNG = np.random.default_rng(0)
 
@@ -106,7 +106,7 @@ def test_preferred_element_types_are_refused_where_jax_refuses_them():
         program = functools.partial(
             SUMS_OF_PRODUCTS[name], dtype=dtype, preferred_element_type=preferred
         )
-        theirs, ours = (dtype_or_error(lib, program) for lib in (jax, minijax))
+        theirs, ours = (dtype_or_error(lib, program) for lib in (jax, glassjax))
         if isinstance(theirs, TypeError):
             said = f"preferred_element_type must .*found {preferred}"
             is_right = isinstance(ours, TypeError) and re.search(said, str(ours))
@@ -126,7 +126,7 @@ def dtype_or_error(lib, program):
 
 def assert_same_of_jit(function, rtol, atol=None):
     """What a function of a library gives, in one program, is the same for both."""
-    assert_close(*(lib.jit(lambda lib=lib: function(lib))() for lib in (minijax, jax)), rtol, atol)
+    assert_close(*(lib.jit(lambda lib=lib: function(lib))() for lib in (glassjax, jax)), rtol, atol)
 
 
 def test_a_product_of_another_dtype():
@@ -178,7 +178,7 @@ def test_products_of_groups_of_rows(dtype):
             outs += lib.grad(lambda x, y: jnp.sum(f(x, y) ** 2), (0, 1))(rows, matrices)
             outs.append(lib.lax.ragged_dot(rows, matrices, np.array(sizes), "highest", "float32"))
         both = np.stack([rows, rows + 1])  # which JAX does not map over
-        return [*outs, lib.vmap(f)(both) if lib is minijax else jnp.stack([*map(f, both)])]
+        return [*outs, lib.vmap(f)(both) if lib is glassjax else jnp.stack([*map(f, both)])]
 
     programs = {str(sizes): functools.partial(program, sizes=sizes) for sizes in SIZES}
     assert_all_same_results(programs, 1e-5, 1e-5)
@@ -193,6 +193,6 @@ def test_groups_that_do_not_fit():
         (x, y[0], np.array([2, 4])),
         (x, y[:, :1], np.array([2, 4])),
     ]:
-        for lib in (minijax, jax):
+        for lib in (glassjax, jax):
             with pytest.raises(TypeError):
                 pytest.fail(f"{args}: {lib.__name__} gives {lib.lax.ragged_dot(*args)}")

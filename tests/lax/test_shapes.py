@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from libraries import assert_all_same_results, assert_close, refused
 
-import minijax
+import glassjax
 
 
 def assert_same(function, rtol, atol=None):
     """What a function of a library gives, in one program, is the same for both."""
-    assert_close(*(lib.jit(lambda lib=lib: function(lib))() for lib in (minijax, jax)), rtol, atol)
+    assert_close(*(lib.jit(lambda lib=lib: function(lib))() for lib in (glassjax, jax)), rtol, atol)
 
 
 def test_reshape_of_permuted_axes():

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from libraries import LIBRARIES, assert_all_same_results
 
-import minijax
-import minijax.numpy
+import glassjax
+import glassjax.numpy
 
 RNG = np.random.default_rng(0)
 
@@ -79,7 +79,7 @@ def test_types_and_shapes(x64):
         ]
         return [(y.shape, str(y.dtype)) for y in outs], dtypes, shapes
 
-    with minijax.enable_x64(x64), jax.enable_x64(x64):
+    with glassjax.enable_x64(x64), jax.enable_x64(x64):
         ours, theirs = (found(*library) for library in LIBRARIES)
     assert ours == theirs
 

@@ -6,8 +6,8 @@ import pytest
 from lax_operands import F32, b, h, i, refusing, u, v, with_lax, x, z
 from libraries import assert_all_same_results, assert_close
 
-import minijax
-import minijax.numpy as mnp
+import glassjax
+import glassjax.numpy as gnp
 
 SORTS = [
     lambda lax: lax.sort(x),
@@ -97,7 +97,7 @@ def test_sorting_is_transformed():
 
 def assert_same(function, rtol, atol=None):
     """What a function of a library gives, in one program, is the same for both."""
-    assert_close(*(lib.jit(lambda lib=lib: function(lib))() for lib in (minijax, jax)), rtol, atol)
+    assert_close(*(lib.jit(lambda lib=lib: function(lib))() for lib in (glassjax, jax)), rtol, atol)
 
 
 TOP_K = [
@@ -122,6 +122,6 @@ def test_top_k():
 def test_top_k_refuses():
     for kwargs in ({"mode": "x"}, {"axis": 3}):
         with pytest.raises(ValueError, match=r"top_k|axis"):
-            mnp.top_k(np.ones(3), 2, **kwargs)
+            gnp.top_k(np.ones(3), 2, **kwargs)
     with pytest.raises(ValueError, match="k must be"):
-        mnp.top_k(np.ones(3), 4, mode="smallest")
+        gnp.top_k(np.ones(3), 4, mode="smallest")

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from libraries import assert_close
 
-import minijax
-from minijax import lax
+import glassjax
+from glassjax import lax
 
 
 def assert_same(function, rtol, atol=None):
     """What a function of a library gives, in one program, is the same for both."""
-    assert_close(*(lib.jit(lambda lib=lib: function(lib))() for lib in (minijax, jax)), rtol, atol)
+    assert_close(*(lib.jit(lambda lib=lib: function(lib))() for lib in (glassjax, jax)), rtol, atol)
 
 
 @pytest.mark.parametrize("name", ["log2", "one_minus_square"])
@@ -48,7 +48,7 @@ FUNCTIONS = [
 def test_accuracy():
     x = np.array([0.5, 0.75], "float32")
     accuracies = [None, *(eval(f"lax.{text}") for text in ACCURACIES)]
-    found = minijax.jit(
+    found = glassjax.jit(
         lambda x: [[getattr(lax, name)(x, accuracy=a) for a in accuracies] for name in FUNCTIONS]
     )(x)
     for name, (expected, *others) in zip(FUNCTIONS, found, strict=True):

@@ -7,8 +7,8 @@ import jax.extend
 import numpy as np
 import pytest
 
-import minijax
-import minijax.extend.core
+import glassjax
+import glassjax.extend.core
 
 
 def select_and_scatter(j, x, source, init, pair=("ge", "add"), **window):
@@ -59,22 +59,22 @@ def test_select_and_scatter():
     def all_of(j):
         return lambda given: [one_of(j, case, *xs) for case, xs in zip(cases, given, strict=True)]
 
-    @minijax.jit
+    @glassjax.jit
     def mapped(given):
         out = []
         for case, (x, source) in zip(cases, given, strict=True):
-            one = partial(one_of, minijax, case)
-            rows = minijax.numpy.stack([x, x[::-1]], 1)
-            out.append((minijax.vmap(one, (1, None))(rows, source), one(x[::-1], source)))
+            one = partial(one_of, glassjax, case)
+            rows = glassjax.numpy.stack([x, x[::-1]], 1)
+            out.append((glassjax.vmap(one, (1, None))(rows, source), one(x[::-1], source)))
         return out
 
-    ours, theirs = (j.jit(all_of(j))(given) for j in (minijax, jax))
+    ours, theirs = (j.jit(all_of(j))(given) for j in (glassjax, jax))
     for case, found, expected, rows in zip(cases, ours, theirs, mapped(given), strict=True):
         np.testing.assert_array_equal(found, expected, err_msg=str(case))
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(rows[0], [expected, rows[1]], err_msg=str(case))
     case, (x, source) = next(iter(cases.items()))
-    np.testing.assert_array_equal(one_of(minijax, case, x, source), theirs[0])
+    np.testing.assert_array_equal(one_of(glassjax, case, x, source), theirs[0])
 
 
 def test_select_and_scatter_has_no_derivative_and_checks_its_operands(lib):

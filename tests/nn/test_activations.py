@@ -6,9 +6,9 @@ import pytest
 from libraries import assert_all_same_results, assert_same_program
 from tables import for_each
 
-import minijax
-import minijax.scipy.special
-import minijax.scipy.stats.norm
+import glassjax
+import glassjax.scipy.special
+import glassjax.scipy.stats.norm
 
 X = np.array([-30.0, -3.5, -1.0, -0.3, 0.2, 0.9, 1.0, 2.5, 7.0])
 POSITIVE = np.resize([0.05, 0.3, 0.9, 1.4, 3.5, 20.0], 9)
@@ -140,10 +140,10 @@ def test_values_and_gradients(names, rounding):
 def test_dtypes(name, dtype):
     if dtype == "bool_" and name not in ("gelu", "mish", "softplus"):
         return  # these subtract
-    x = np.array([1, 2, 3], getattr(minijax.numpy, dtype).dtype)
+    x = np.array([1, 2, 3], getattr(glassjax.numpy, dtype).dtype)
     for x64 in (False, True):
-        with jax.enable_x64(x64), minijax.enable_x64(x64):
-            ours, theirs = (lib.eval_shape(getattr(lib.nn, name), x) for lib in (minijax, jax))
+        with jax.enable_x64(x64), glassjax.enable_x64(x64):
+            ours, theirs = (lib.eval_shape(getattr(lib.nn, name), x) for lib in (glassjax, jax))
             assert ours.dtype == theirs.dtype
             assert dtype == "int32" or ours.weak_type == theirs.weak_type
 

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import minijax
+import glassjax
 
 BATCH, QUERIES, KEYS, HEADS, KEY_HEADS, SIZE = 2, 5, 6, 4, 2, 8
 RNG = np.random.default_rng(0)
@@ -62,7 +62,7 @@ def test_attention_is_jaxs():
         }
 
     given = {case: arrays for case, (arrays, _) in cases.items()}
-    ours, theirs = (lib.jit(partial(everything, lib))(given) for lib in (minijax, jax))
+    ours, theirs = (lib.jit(partial(everything, lib))(given) for lib in (glassjax, jax))
     for case, arrays in given.items():
         eps = max(float(ml_dtypes.finfo(arrays[0].dtype).eps), float(np.finfo(np.float32).eps))
         for mine, jaxs in zip(ours[case], theirs[case], strict=True):
@@ -87,6 +87,6 @@ def test_attention_is_jaxs():
 )
 def test_attention_refuses_what_jax_does(kwargs, argument):
     arrays = {"query": QUERY, "key": KEY, "value": VALUE} | kwargs
-    for lib in (minijax, jax):
+    for lib in (glassjax, jax):
         with pytest.raises(ValueError, match=argument):
             lib.nn.dot_product_attention(**arrays)

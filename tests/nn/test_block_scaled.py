@@ -7,9 +7,9 @@ import jax.scipy.stats
 import numpy as np
 import pytest
 
-import minijax
-import minijax.numpy
-from minijax import nn
+import glassjax
+import glassjax.numpy
+from glassjax import nn
 
 RNG = np.random.default_rng(0)
 
@@ -37,7 +37,7 @@ def test_products_of_quantized_blocks(mode):
         graded = lib.value_and_grad(f, (0, 1), has_aux=True)
         return lib.jit(lambda x, y: [graded(x, y, dtype) for dtype in dtypes])(lhs, rhs)
 
-    for dtype, *both in zip(dtypes, run(minijax), run(jax), strict=True):
+    for dtype, *both in zip(dtypes, run(glassjax), run(jax), strict=True):
         ((_, ours), our_grads), ((_, theirs), their_grads) = both
         assert ours.dtype == theirs.dtype
         rtol, atol = (1e-2, 0.5) if dtype == "bfloat16" else (1e-4, 1e-3)

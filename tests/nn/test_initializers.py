@@ -8,7 +8,7 @@ import pytest
 from libraries import assert_all_same_results, refused
 from shares import IS_NIGHT, a_few, one_in
 
-import minijax
+import glassjax
 
 WIDTHS = [False, True]
 
@@ -64,9 +64,10 @@ def test_initializers(x64):
         fixed = made.delta_orthogonal(2.0, 0)(key, kernel), made.zeros(None, shape)
         return [*out, [*fixed, made.ones(None, shape)]]
 
-    with jax.enable_x64(x64), minijax.enable_x64(x64):
+    with jax.enable_x64(x64), glassjax.enable_x64(x64):
         ours, theirs = (
-            lib.jit(functools.partial(everything, lib))(lib.random.key(3)) for lib in (minijax, jax)
+            lib.jit(functools.partial(everything, lib))(lib.random.key(3))
+            for lib in (glassjax, jax)
         )
     for (name, args, _), mine, jaxs in zip([*table, ("", (), {})], ours, theirs, strict=True):
         for i, pair in enumerate(zip(mine, jaxs, strict=True)):
@@ -105,13 +106,13 @@ def test_initializers_of_axes_and_dtypes(kind):
         he = lib.vmap(lambda key: getattr(made, f"he_{kind}")()(key, (3, 2)))
         return out, he(mapped)
 
-    with jax.enable_x64(False), minijax.enable_x64(False):
+    with jax.enable_x64(False), glassjax.enable_x64(False):
         (ours, ours_mapped), (theirs, theirs_mapped) = (
             lib.jit(functools.partial(everything, lib))(
                 [lib.random.key(i) for i in range(len(SCALED) * len(AXES))],
                 lib.random.split(lib.random.key(1), 3),
             )
-            for lib in (minijax, jax)
+            for lib in (glassjax, jax)
         )
     for mine, jaxs in zip(ours, theirs, strict=True):
         same(mine, jaxs)
@@ -148,4 +149,4 @@ def test_initializers_of_numbers():
         lambda i: i.zeros(None, (2, 0), np.int8),
         lambda i: i.ones(None, (), complex),
     ]:
-        same(program(minijax.nn.initializers), program(jax.nn.initializers))
+        same(program(glassjax.nn.initializers), program(jax.nn.initializers))

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-import minijax
-import minijax.numpy as mnp
+import glassjax
+import glassjax.numpy as gnp
 
 KINDS = [
     "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating",
@@ -15,8 +15,8 @@ KINDS = [
 
 @pytest.mark.parametrize("wide", [False, True])
 def test_the_namespace_tells_what_jaxs_tells(wide):
-    with jax.enable_x64(wide), minijax.enable_x64(wide):
-        ours, theirs = mnp.__array_namespace_info__(), jnp.__array_namespace_info__()
+    with jax.enable_x64(wide), glassjax.enable_x64(wide):
+        ours, theirs = gnp.__array_namespace_info__(), jnp.__array_namespace_info__()
         assert ours.capabilities() == theirs.capabilities()
         assert ours.default_device() is None
         assert ours.default_dtypes() == theirs.default_dtypes()
@@ -25,8 +25,8 @@ def test_the_namespace_tells_what_jaxs_tells(wide):
             assert ours.dtypes(kind=kind) == theirs.dtypes(kind=kind)
     with pytest.raises(KeyError, match="kind is one of bool, signed integer"):
         ours.dtypes(kind="nonsense")
-    assert mnp.__array_api_version__ == jnp.__array_api_version__
+    assert gnp.__array_api_version__ == jnp.__array_api_version__
 
 
 def test_arrays_name_their_namespace():
-    assert mnp.ones(2).__array_namespace__() is mnp
+    assert gnp.ones(2).__array_namespace__() is gnp

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from libraries import assert_all_same_results, refused
 
-import minijax.numpy as mnp
+import glassjax.numpy as gnp
 
 m = np.arange(12.0, dtype=np.float32).reshape(3, 4)
 
@@ -119,6 +119,6 @@ INNER = {"aval", "clone", "traceback", "unsafe_buffer_pointer", "unsafe_raw_buff
 def test_arrays_have_the_methods_and_properties_of_jaxs():
     public = {name for name in dir(jnp.ones((2, 2))) if not name.startswith("_")}
     deprecated = {"device_buffer", "device_buffers"}
-    ours = mnp.ones((2, 2))
+    ours = gnp.ones((2, 2))
     lacking = {name for name in public - deprecated - {"flat"} if not hasattr(ours, name)}
     assert lacking <= OF_MANY_DEVICES | INNER

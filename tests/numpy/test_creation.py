@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from libraries import assert_all_same_results
 
-import minijax
-import minijax.numpy as mnp
+import glassjax
+import glassjax.numpy as gnp
 
 x = np.arange(4.0, dtype=np.float32)
 
@@ -58,16 +58,16 @@ def test_functions_give_what_jaxs_give(family):
 
 
 def test_arrays_are_saved_and_loaded(tmp_path):
-    mnp.save(tmp_path / "x.npy", mnp.asarray(m))
-    out = mnp.load(tmp_path / "x.npy")
-    assert isinstance(out, minijax.Array)
+    gnp.save(tmp_path / "x.npy", gnp.asarray(m))
+    out = gnp.load(tmp_path / "x.npy")
+    assert isinstance(out, glassjax.Array)
     np.testing.assert_array_equal(out, m)
-    mnp.savez(tmp_path / "xs.npz", x=mnp.asarray(x), m=m)
-    np.testing.assert_array_equal(mnp.load(tmp_path / "xs.npz")["x"], x)
+    gnp.savez(tmp_path / "xs.npz", x=gnp.asarray(x), m=m)
+    np.testing.assert_array_equal(gnp.load(tmp_path / "xs.npz")["x"], x)
 
 
 def test_arrays_are_made_on_devices_only():
     with pytest.raises(TypeError, match="arange: device must be a device, a Sharding"):
-        mnp.arange(3, device="nowhere")
+        gnp.arange(3, device="nowhere")
     with pytest.raises(TypeError, match="zeros: out_sharding must be a NamedSharding or"):
-        mnp.zeros(3, out_sharding="nowhere")
+        gnp.zeros(3, out_sharding="nowhere")

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from libraries import (
     assert_all_same_results,
+    glassjax_of_constants,
     jax_of_constants,
-    minijax_of_constants,
     refused,
 )
 from numpy_operands import b, i, nothing, row, u, x, z
 from shares import one_in
 from transformations import along_an_axis, assert_alike_all, derivatives, in_one_program, types
 
-import minijax
-import minijax.numpy as mnp
+import glassjax
+import glassjax.numpy as gnp
 
 places = np.array([0.0, 0.5, 2.0, 3.0], np.float32)
 
@@ -152,22 +152,22 @@ DTYPES = "int8 uint8 uint64 bfloat16 float16 float32 complex64"
 
 @pytest.mark.parametrize("dtype", one_in(3, DTYPES.split()))
 def test_of_every_dtype(dtype):
-    values = np.array([1, 1, 2, 1]).astype(getattr(mnp, dtype).dtype)
-    ours = in_one_program(FUNCTIONS, mnp, minijax_of_constants, values)
+    values = np.array([1, 1, 2, 1]).astype(getattr(gnp, dtype).dtype)
+    ours = in_one_program(FUNCTIONS, gnp, glassjax_of_constants, values)
     assert_alike_all(ours, in_one_program(FUNCTIONS, jnp, jax_of_constants, values))
-    with jax.enable_x64(False), minijax.enable_x64(False):
-        ours = types(FUNCTIONS, mnp, minijax, values)
+    with jax.enable_x64(False), glassjax.enable_x64(False):
+        ours = types(FUNCTIONS, gnp, glassjax, values)
         assert ours == types(FUNCTIONS, jnp, jax, values)
 
 
 def test_along_an_axis():
     batch = np.array([[1.0, 0.5, -0.25, 2.0], [0.5, -1.0, 1.0, 0.25]])
-    ours = along_an_axis(FUNCTIONS, mnp, minijax_of_constants, batch)
+    ours = along_an_axis(FUNCTIONS, gnp, glassjax_of_constants, batch)
     assert_alike_all(ours, along_an_axis(FUNCTIONS, jnp, jax_of_constants, batch))
 
 
 @pytest.mark.parametrize("turn", one_in(2, [1.0 + 0.5j, 1.0]))
 def test_derivatives(turn):
     values = np.array([0.5, 1.0, -0.25, 0.75]) * turn
-    ours = derivatives(FUNCTIONS, mnp, minijax_of_constants, values)
+    ours = derivatives(FUNCTIONS, gnp, glassjax_of_constants, values)
     assert_alike_all(ours, derivatives(FUNCTIONS, jnp, jax_of_constants, values))

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from libraries import assert_all_same_results, refused, results_at_once
 
-import minijax
-import minijax.numpy as jnp
+import glassjax
+import glassjax.numpy as jnp
 
 SPECIAL = np.array([-np.inf, -2.5, -1.0, -0.5, -0.0, 0.0, 0.25, 0.5, 1.0, 1.5, 3.0, np.inf, np.nan])
 
@@ -104,7 +104,7 @@ def assert_same(found, expected, what):
 
 def assert_all_same(programs, *args, compare=assert_same):
     """Each program of both numpys, both libraries and the arguments gives the same, by its key."""
-    found = results_at_once(programs.values(), jnp, minijax, *args)
+    found = results_at_once(programs.values(), jnp, glassjax, *args)
     expected = results_at_once(programs.values(), jax_numpy, jax, *args)
     wrong = []
     for what, ours, theirs in zip(programs, found, expected, strict=True):
@@ -170,7 +170,7 @@ def test_types_of_functions():
         library.eval_shape(trace)
         return found
 
-    assert types(minijax, jnp) == types(jax, jax_numpy)
+    assert types(glassjax, jnp) == types(jax, jax_numpy)
 
 
 @pytest.mark.parametrize("dtype", [*every_dtype, "numbers"])
@@ -276,7 +276,7 @@ def test_the_gradient_of_logaddexp_at_infinity():
     def gradients(lib, n):
         return [lib.grad(n.logaddexp, (0, 1))(x, y) for x, y in cases]
 
-    found = minijax.jit(lambda: gradients(minijax, jnp))()
+    found = glassjax.jit(lambda: gradients(glassjax, jnp))()
     expected = jax.jit(lambda: gradients(jax, jax_numpy))()
     np.testing.assert_allclose(np.asarray(found), np.asarray(expected), err_msg=str(cases))
 

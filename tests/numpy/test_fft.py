@@ -9,9 +9,9 @@ import pytest
 from libraries import assert_all_same_results, assert_same
 from tables import for_each
 
-import minijax
-import minijax.numpy as mnp
-from minijax import lax
+import glassjax
+import glassjax.numpy as gnp
+from glassjax import lax
 
 
 def draw(name, shape, dtype=None, seed=0):
@@ -54,7 +54,7 @@ def results():
         )
 
     xs = [[draw(name, shape, seed=seed) for seed in (0, 1)] for name, shape, _ in CASES]
-    found = program(minijax, mnp)(xs), program(jax, jnp)(xs)
+    found = program(glassjax, gnp)(xs), program(jax, jnp)(xs)
     return dict(zip(map(str, CASES), zip(*found, strict=True), strict=True))
 
 
@@ -85,7 +85,7 @@ def test_frequencies_and_shifts():
 
 
 def test_dtypes():
-    with jax.enable_x64(False), minijax.enable_x64(False):
+    with jax.enable_x64(False), glassjax.enable_x64(False):
         programs = {
             (name, x.dtype): lambda n, _, name=name, x=x: getattr(n.fft, name)(x)
             for x in (np.arange(6), np.arange(6.0), np.arange(6) * 1j)
@@ -114,6 +114,6 @@ def test_dtypes():
 )
 def test_wrong_arguments(call, error):
     with pytest.raises(error, match="fft"):
-        call(mnp)
+        call(gnp)
     with pytest.raises(Exception):  # noqa: B017, PT011  # JAX's classes vary
         call(jnp)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from libraries import assert_all_same_results, of_size, refused
 
-import minijax.numpy as mnp
+import glassjax.numpy as gnp
 
 x = np.array([0.5, 1.0, 2.5, -3.0, 9.0], np.float32)
 
@@ -108,4 +108,4 @@ def test_functions_give_what_jaxs_give(family):
 @pytest.mark.parametrize(("name", "expected"), [("shape", ()), ("ndim", 0), ("size", 1)])
 def test_none_counts_as_a_scalar_with_a_warning(name, expected):
     with pytest.warns(DeprecationWarning, match=f"{name}: None is not an array"):
-        assert getattr(mnp, name)(None) == expected
+        assert getattr(gnp, name)(None) == expected

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from libraries import assert_all_same_results, assert_close
 
-import minijax
-import minijax.numpy as mnp
+import glassjax
+import glassjax.numpy as gnp
 
 SHAPE = (4, 3, 5)
 
@@ -61,8 +61,8 @@ six_indices = st.lists(indices(), min_size=6, max_size=6)
 @given(drawn=six_indices)
 @settings(max_examples=4)
 def test_any_index_gives_what_numpy_gives(drawn):
-    x = mnp.asarray(X)
-    found = minijax.jit(lambda traced: [(x[index], traced[index]) for index in drawn])(X)
+    x = gnp.asarray(X)
+    found = glassjax.jit(lambda traced: [(x[index], traced[index]) for index in drawn])(X)
     for index, outs in zip(drawn, found, strict=True):
         for out in outs:
             np.testing.assert_array_equal(out, X[index], strict=True, err_msg=str(index))
@@ -78,7 +78,7 @@ def test_under_jit_and_grad_indices_are_jaxs(drawn):
 
         return lib.jit(lambda x: (lib.value_and_grad(loss)(x), [x[i] for i in drawn]))(X)
 
-    assert_close(f(minijax), f(jax))
+    assert_close(f(glassjax), f(jax))
 
 
 UPDATES = ["set", "add", "subtract", "multiply", "min", "max", "divide", "power"]
@@ -105,8 +105,10 @@ def test_any_update_is_numpys(drawn):
     for index, method, is_scalar in drawn:
         shape = () if is_scalar or method == "set" else X[index].shape
         calls.append((index, method, np.random.default_rng(0).uniform(0.5, 1.5, shape)))
-    x = mnp.asarray(X)
-    found = minijax.jit(lambda: [getattr(x.at[i], method)(values) for i, method, values in calls])()
+    x = gnp.asarray(X)
+    found = glassjax.jit(
+        lambda: [getattr(x.at[i], method)(values) for i, method, values in calls]
+    )()
     for out, (index, method, values) in zip(found, calls, strict=True):
         expected = X.copy()
         if method == "set":
@@ -131,7 +133,7 @@ def test_updates_have_jaxs_derivatives(index):
 
         return lib.jit(lib.grad(loss, (0, 1)))(X + 0.5, values)
 
-    assert_close(gradients(minijax), gradients(jax))
+    assert_close(gradients(glassjax), gradients(jax))
 
 
 def test_where_updates_meet_the_derivatives_are_jaxs():
@@ -144,7 +146,7 @@ def test_where_updates_meet_the_derivatives_are_jaxs():
         x, methods = np.array([1.0, 7.0, 3.0]), ("set", "add", "min", "max")
         return lib.jit(lambda: [lib.grad(loss, (0, 1))(x, values, method) for method in methods])()
 
-    assert_close(gradients(minijax), gradients(jax))
+    assert_close(gradients(glassjax), gradients(jax))
 
 
 def test_out_of_bounds_is_as_in_jax():
@@ -197,20 +199,20 @@ def test_a_traced_index_and_a_batch_of_indices_are_jaxs():
             lib.grad(lambda x: lib.vmap(jitted, (None, 0, 0))(x, i, j)[1].sum())(square),
         )
 
-    assert_close(minijax.jit(lambda: f(minijax))(), jax.jit(lambda: f(jax))())
+    assert_close(glassjax.jit(lambda: f(glassjax))(), jax.jit(lambda: f(jax))())
 
 
 def test_arrays_are_iterated_and_unpacked(monkeypatch):
-    monkeypatch.setattr("minijax.numpy.indexing.CHUNK", 4)
-    rows = [*mnp.asarray(X)]
-    p, q = minijax.jit(lambda x: (list(x)[1], next(y * 2 for y in x)))(X)
+    monkeypatch.setattr("glassjax.numpy.indexing.CHUNK", 4)
+    rows = [*gnp.asarray(X)]
+    p, q = glassjax.jit(lambda x: (list(x)[1], next(y * 2 for y in x)))(X)
     for found, expected in ((rows, [*X]), ([p, q], [X[1], X[0] * 2])):
         np.testing.assert_array_equal(found, expected, strict=True)
-    numbers = list(mnp.arange(10))
+    numbers = list(gnp.arange(10))
     assert [x.item() for x in numbers] == list(range(10))
     assert {(x.dtype, x.weak_type) for x in numbers} == {(np.dtype(int), False)}
     with pytest.raises(TypeError, match="scalar"):
-        iter(mnp.asarray(3.0))
+        iter(gnp.asarray(3.0))
 
 
 def test_apply_is_jaxs():
@@ -224,9 +226,9 @@ def test_apply_is_jaxs():
             x.at[9].apply(np_of.exp),
         )
 
-    assert_close(minijax.jit(lambda: f(minijax, mnp))(), jax.jit(lambda: f(jax, jnp))())
+    assert_close(glassjax.jit(lambda: f(glassjax, gnp))(), jax.jit(lambda: f(jax, jnp))())
     with pytest.raises(NotImplementedError, match="unique_indices"):
-        minijax.grad(lambda x: x.at[np.array([0, 0])].apply(mnp.sin).sum())(X[0, 0])
+        glassjax.grad(lambda x: x.at[np.array([0, 0])].apply(gnp.sin).sum())(X[0, 0])
 
 
 def test_numbers_are_converted_as_in_jax():
@@ -242,10 +244,10 @@ def test_numbers_are_converted_as_in_jax():
         lambda n, lib: n.ones(3, np.int32).at[index].divide(2),
         lambda n, lib: n.ones(3, np.complex64).at[0].set(1.5),
     ]
-    with jax.enable_x64(False), minijax.enable_x64(False):
+    with jax.enable_x64(False), glassjax.enable_x64(False):
         assert_all_same_results(programs)
     with pytest.warns(FutureWarning, match="int32"):
-        mnp.ones(3, np.int32).at[0].set(1.5)
+        gnp.ones(3, np.int32).at[0].set(1.5)
     assert_all_same_results(
         [
             lambda n, lib: n.ones(3, bool).at[0].apply(n.invert),
@@ -275,20 +277,20 @@ def test_what_is_no_index_is_refused_with_jaxs_class_of_error():
         with pytest.raises(Exception) as theirs:  # noqa: PT011
             pytest.fail(f"{name}: JAX gives {program(jnp.asarray(X))}")
         with pytest.raises((TypeError, IndexError, ValueError)) as ours:
-            pytest.fail(f"{name}: {program(mnp.asarray(X))}")
+            pytest.fail(f"{name}: {program(gnp.asarray(X))}")
         related = isinstance(ours.value, theirs.type) or issubclass(theirs.type, ours.type)
         assert related, (name, ours.value)
 
 
 def test_what_has_to_be_known_says_the_way_out():
     with pytest.raises(IndexError, match="where"):
-        minijax.jit(lambda x: x[x > 0])(X)
-    with pytest.raises(minijax.errors.ConcretizationTypeError, match="size="):
-        minijax.jit(lambda x: x.at[x > 0].set(1))(X)
+        glassjax.jit(lambda x: x[x > 0])(X)
+    with pytest.raises(glassjax.errors.ConcretizationTypeError, match="size="):
+        glassjax.jit(lambda x: x.at[x > 0].set(1))(X)
     with pytest.raises(IndexError, match="dynamic_slice"):
-        minijax.jit(lambda x, i: x[i:])(X, 1)
+        glassjax.jit(lambda x, i: x[i:])(X, 1)
     assert_close(  # known although differentiated
-        minijax.grad(lambda x: x[x > 30].sum())(X), jax.grad(lambda x: x[x > 30].sum())(X)
+        glassjax.grad(lambda x: x[x > 30].sum())(X), jax.grad(lambda x: x[x > 30].sum())(X)
     )
 
 
@@ -303,7 +305,7 @@ def test_empty_indices_and_arrays():
         programs.append(lambda n, lib, index=index: n.asarray(X).at[index].set(1.0))
     assert_all_same_results(programs, 1e-12, 1e-12)
     with pytest.raises(IndexError, match="size 0"):
-        mnp.zeros(0)[0]
+        gnp.zeros(0)[0]
 
 
 def test_a_program_for_an_index_is_no_longer_than_jaxs():
@@ -320,7 +322,7 @@ def test_a_program_for_an_index_is_no_longer_than_jaxs():
         lambda x, i: x.at[i].set(1.0),
         lambda x, i: x.at[:, i].add(1.0),
     ):
-        assert length(minijax, f, X, 1) <= length(jax, f, X, 1)
+        assert length(glassjax, f, X, 1) <= length(jax, f, X, 1)
 
 
 def test_an_array_that_is_changed_everywhere_keeps_its_type():
@@ -339,7 +341,7 @@ def test_an_array_that_is_changed_everywhere_keeps_its_type():
             x.at[:].apply(lambda x: 0 * x + 1.0),
         ]
 
-    with jax.enable_x64(False), minijax.enable_x64(False):
+    with jax.enable_x64(False), glassjax.enable_x64(False):
         assert_all_same_results(
             {weak: functools.partial(program, is_weak=weak) for weak in (True, False)}
         )
@@ -347,10 +349,10 @@ def test_an_array_that_is_changed_everywhere_keeps_its_type():
 
 @pytest.mark.newest_jax
 def test_fill_value_must_be_a_scalar():
-    x, i = minijax.numpy.ones(3), minijax.numpy.array([0, 7])
+    x, i = glassjax.numpy.ones(3), glassjax.numpy.array([0, 7])
     for take in (
         lambda: x.at[i].get(mode="fill", fill_value=(1,)),
-        lambda: minijax.numpy.take(x, i, mode="fill", fill_value=(1, 2)),
+        lambda: glassjax.numpy.take(x, i, mode="fill", fill_value=(1, 2)),
     ):
         with pytest.raises(TypeError, match="fill_value must be a scalar"):
             take()
@@ -388,7 +390,7 @@ def test_traced_starts_give_what_jax_gives():
         of_start = library.jit(lambda x, i: [USES[use](library.ds(i, n), x) for use, n in cases])
         return [of_start(M, i) for i in (-4, -1, 0, 1, 2, 5)]
 
-    for ours, theirs in zip(results(minijax), results(jax), strict=True):
+    for ours, theirs in zip(results(glassjax), results(jax), strict=True):
         for case, found, expected in zip(cases, ours, theirs, strict=True):
             np.testing.assert_array_equal(found, expected, err_msg=str(case), strict=True)
 
@@ -406,12 +408,12 @@ def test_known_starts_give_what_jax_gives():
 
 
 def test_gradients_and_references():
-    total = minijax.grad(lambda x, i: mnp.sum(x[minijax.ds(i, 2)] ** 2))
-    np.testing.assert_array_equal(total(mnp.arange(5.0), 1), [0, 2, 4, 0, 0])
-    ref = minijax.new_ref(mnp.arange(5.0))
-    ref[minijax.ds(mnp.int32(1), 2)] = mnp.zeros(2)
+    total = glassjax.grad(lambda x, i: gnp.sum(x[glassjax.ds(i, 2)] ** 2))
+    np.testing.assert_array_equal(total(gnp.arange(5.0), 1), [0, 2, 4, 0, 0])
+    ref = glassjax.new_ref(gnp.arange(5.0))
+    ref[glassjax.ds(gnp.int32(1), 2)] = gnp.zeros(2)
     np.testing.assert_array_equal(ref[...], [0, 0, 0, 3, 4])
-    assert minijax.tree.leaves(minijax.ds(mnp.int32(3), 2)) == [3]
+    assert glassjax.tree.leaves(glassjax.ds(gnp.int32(3), 2)) == [3]
 
 
 @pytest.mark.parametrize(
@@ -420,12 +422,12 @@ def test_gradients_and_references():
 )
 def test_wrong_slices(args, error):
     with pytest.raises(error, match="ds"):
-        minijax.ds(*args)
+        glassjax.ds(*args)
 
 
 @pytest.mark.parametrize("index", [np.s_[::2, 3], np.s_[::-2, 3], np.s_[4:0:-3, ::2]])
 def test_only_ascending_indices_are_promised_to_be_sorted(index):
-    jaxpr = minijax.make_jaxpr(lambda x: x.at[index].set(0.0))(mnp.ones((6, 8)))
+    jaxpr = glassjax.make_jaxpr(lambda x: x.at[index].set(0.0))(gnp.ones((6, 8)))
     (scatter,) = (eqn for eqn in jaxpr.eqns if eqn.primitive.name == "scatter")
     ascends = all(not isinstance(part, slice) or (part.step or 1) > 0 for part in index)
     assert scatter.params["indices_are_sorted"] == ascends

@@ -22,9 +22,9 @@ from matrices import (
 )
 from shares import IS_NIGHT
 
-import minijax
-import minijax.numpy as mnp
-from minijax import lax
+import glassjax
+import glassjax.numpy as gnp
+from glassjax import lax
 
 
 # What depends on the matrices alone: not on the signs or phases that LAPACK happens to choose.
@@ -102,7 +102,7 @@ def test_values_and_derivatives(names):
         return found
 
     xs = {name: make(C64) for name, (_, make) in functions.items()}
-    ours, theirs = (lib.jit(partial(everything, lib))(xs) for lib in (minijax, jax))
+    ours, theirs = (lib.jit(partial(everything, lib))(xs) for lib in (glassjax, jax))
     assert_same_of_each(ours, theirs, 20 * TOLERANCE[C64])
 
 
@@ -110,15 +110,15 @@ def test_batches():
     def everything(batches):
         found, expected = {}, {}
         for name, (function, _) in FUNCTIONS.items():
-            f, xs = (lambda x, f=function: tuple_of(f(mnp)(x))), batches[name]
-            found[name] = minijax.vmap(f, 1)(xs)
+            f, xs = (lambda x, f=function: tuple_of(f(gnp)(x))), batches[name]
+            found[name] = glassjax.vmap(f, 1)(xs)
             loop = [f(xs[:, i]) for i in range(2)]
-            expected[name] = [mnp.stack(parts) for parts in zip(*loop, strict=True)]
+            expected[name] = [gnp.stack(parts) for parts in zip(*loop, strict=True)]
         return found, expected
 
     xs = {name: make(F64) for name, (_, make) in FUNCTIONS.items()}
     batches = {name: np.stack([x, x + np.eye(*x.shape[-2:])], 1) for name, x in xs.items()}
-    assert_same_of_each(*minijax.jit(everything)(batches), 1e-10)
+    assert_same_of_each(*glassjax.jit(everything)(batches), 1e-10)
 
 
 @pytest.mark.parametrize("dtype", [F32, C128], ids=str)
@@ -145,7 +145,7 @@ def test_decompositions(dtype):
         ("eig", square, {}),
     ]
     packed, taus = map(np.asarray, lax.linalg.geqrf(x))
-    fields = {minijax: [], jax: []}
+    fields = {glassjax: [], jax: []}
 
     def everything(lib):
         found = {}
@@ -158,9 +158,9 @@ def test_decompositions(dtype):
         found["product"] = lib.lax.linalg.householder_product(packed, taus)
         return {name: leaves(tuple_of(out)) for name, out in found.items()}
 
-    ours, theirs = (lib.jit(partial(everything, lib))() for lib in (minijax, jax))
+    ours, theirs = (lib.jit(partial(everything, lib))() for lib in (glassjax, jax))
     assert_same_of_each(ours, theirs, TOLERANCE[dtype])
-    assert fields[minijax] == fields[jax]
+    assert fields[glassjax] == fields[jax]
 
 
 def test_derivatives_of_lu():
@@ -174,7 +174,7 @@ def test_derivatives_of_lu():
             pushed.append(lib.jvp(lambda x: lib.lax.linalg.lu(x)[0], (x,), (t,)))
         return pushed
 
-    ours, theirs = (leaves(lib.jit(partial(everything, lib))()) for lib in (minijax, jax))
+    ours, theirs = (leaves(lib.jit(partial(everything, lib))()) for lib in (glassjax, jax))
     assert_same(ours, theirs, 10 * TOLERANCE[dtype])
 
 
@@ -192,7 +192,7 @@ def test_solve():
         return found
 
     ours, theirs = (
-        lib.jit(lambda lib=lib: list(everything(lib).values()))() for lib in (minijax, jax)
+        lib.jit(lambda lib=lib: list(everything(lib).values()))() for lib in (glassjax, jax)
     )
     assert_same(leaves(ours), leaves(theirs), 30 * TOLERANCE[C128])
 
@@ -216,12 +216,12 @@ def test_lstsq_rank_and_products_of_many():
         exact += [n.linalg.outer(x[0], y[:, 0]), n.linalg.matmul(x, y.T)]
         return solved, residuals + exact
 
-    ours, theirs = (lib.jit(partial(everything, lib.numpy))() for lib in (minijax, jax))
+    ours, theirs = (lib.jit(partial(everything, lib.numpy))() for lib in (glassjax, jax))
     assert_same(ours[0], theirs[0], 1e-8)
     assert_same(ours[1], theirs[1], 1e-10)
     # JAX documents a tolerance relative to the largest singular value, as NumPy's is, but
     # compares the values with `rtol` itself.
-    found = minijax.jit(lambda: [mnp.linalg.matrix_rank(a, rtol=0.5) for a in matrices])()
+    found = glassjax.jit(lambda: [gnp.linalg.matrix_rank(a, rtol=0.5) for a in matrices])()
     assert list(map(int, found)) == [np.linalg.matrix_rank(a, rtol=0.5) for a in matrices]
 
 
@@ -238,7 +238,7 @@ def test_what_cannot_be_computed_is_not_a_number():
         ], [np_.linalg.eigvalsh(nan), np_.linalg.svdvals(nan)]
 
     (ours, of_nan), (theirs, _) = (
-        lib.jit(partial(everything, lib.numpy))() for lib in (minijax, jax)
+        lib.jit(partial(everything, lib.numpy))() for lib in (glassjax, jax)
     )
     for found, expected in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(np.asarray(found), np.asarray(expected), atol=1e-10)
@@ -250,7 +250,7 @@ def test_types():
     for x in (np.eye(3, dtype=np.int32), np.eye(3) * 1j):
         for name in ("inv", "det", "cholesky", "eigvals", "norm"):
             ours, theirs = (
-                lib.eval_shape(getattr(lib.numpy.linalg, name), x) for lib in (minijax, jax)
+                lib.eval_shape(getattr(lib.numpy.linalg, name), x) for lib in (glassjax, jax)
             )
             assert ours.dtype == theirs.dtype, name
 
@@ -272,7 +272,7 @@ WRONG = [
 def test_wrong_arguments():
     for call, error in WRONG:
         with pytest.raises(error, match=":"):
-            call(mnp)
+            call(gnp)
         with pytest.raises(Exception):  # noqa: B017, PT011  # JAX's classes vary
             call(jnp)
 
@@ -280,17 +280,17 @@ def test_wrong_arguments():
 def test_derivatives_that_are_not_there_say_so():
     x = draw((4, 3))
     for function in (
-        lambda x: mnp.linalg.svd(x)[0],
-        lambda x: mnp.linalg.eig(x[:3])[1],
+        lambda x: gnp.linalg.svd(x)[0],
+        lambda x: gnp.linalg.eig(x[:3])[1],
     ):
         with pytest.raises(NotImplementedError, match="derivative"):
-            minijax.jvp(function, (mnp.asarray(x),), (mnp.asarray(x),))
+            glassjax.jvp(function, (gnp.asarray(x),), (gnp.asarray(x),))
 
 
 def test_cholesky_is_done_by_lapack_whose_failure_is_of_one_matrix_only():
     x = np.stack([positive((3, 3)), -positive((3, 3))])
-    assert "@lapack_dpotrf_ffi" in minijax.jit(mnp.linalg.cholesky).lower(x).as_text()
-    factors = np.asarray(mnp.linalg.cholesky(x))
+    assert "@lapack_dpotrf_ffi" in glassjax.jit(gnp.linalg.cholesky).lower(x).as_text()
+    factors = np.asarray(gnp.linalg.cholesky(x))
     np.testing.assert_allclose(factors[0] @ factors[0].T, x[0])
     np.testing.assert_array_equal(factors, np.asarray(jnp.linalg.cholesky(x)))
 
@@ -307,37 +307,37 @@ def test_diagonals_have_the_dtype_of_the_matrix():
 
 def test_a_gradient_solves_one_system_for_both_operands():
     def solutions(f):
-        text = str(minijax.make_jaxpr(f)(np.eye(3), np.ones((3, 2))))
+        text = str(glassjax.make_jaxpr(f)(np.eye(3), np.ones((3, 2))))
         return len(re.findall(r"= (?:lu_|triangular_)solve", text))
 
-    for solve in (mnp.linalg.solve, minijax.scipy.linalg.solve_triangular):
+    for solve in (gnp.linalg.solve, glassjax.scipy.linalg.solve_triangular):
 
         def total(a, b, solve=solve):
             return solve(a, b).sum()
 
         assert solutions(total) == 1
-        assert solutions(minijax.grad(total, (0, 1))) == 2
+        assert solutions(glassjax.grad(total, (0, 1))) == 2
 
 
 @pytest.mark.newest_jax
 def test_least_squares_of_narrow_floats_say_which_dtypes_there_are():
-    a = minijax.numpy.array([[5.0]], "bfloat16")
+    a = glassjax.numpy.array([[5.0]], "bfloat16")
     with pytest.raises(TypeError, match=r"lstsq: found bf16.*float32"):
-        minijax.numpy.linalg.lstsq(a, a[0])
+        glassjax.numpy.linalg.lstsq(a, a[0])
 
 
 @pytest.mark.newest_jax
 def test_norms_of_vectors_are_said_by_numbers():
     for order in (1j, (1,), object()):
         with pytest.raises(TypeError, match="norm: ord must be a real number"):
-            minijax.numpy.linalg.norm(minijax.numpy.ones(3), order)
+            glassjax.numpy.linalg.norm(glassjax.numpy.ones(3), order)
 
 
 @pytest.mark.newest_jax
 def test_residuals_are_left_out_as_numpy_does_on_request():
     x = np.arange(4.0)
     for a in (np.stack([x, x**0], 1), np.stack([x, x], 1), np.eye(4)):
-        found = mnp.linalg.lstsq(a, x**2, numpy_resid=True)[1]
+        found = gnp.linalg.lstsq(a, x**2, numpy_resid=True)[1]
         expected = np.linalg.lstsq(a, x**2)[1]
         np.testing.assert_allclose(found, expected, rtol=1e-4)
 
@@ -346,7 +346,7 @@ def test_residuals_are_left_out_as_numpy_does_on_request():
 def test_derivatives_of_pseudoinverses_are_as_small_as_their_matrices():
     for shape in ((500, 2), (2, 500)):
         a = np.ones(shape, np.float32)
-        jaxpr = minijax.make_jaxpr(lambda a, t: minijax.jvp(mnp.linalg.pinv, (a,), (t,)))(a, a)
+        jaxpr = glassjax.make_jaxpr(lambda a, t: glassjax.jvp(gnp.linalg.pinv, (a,), (t,)))(a, a)
         shapes = re.findall(r"f32\[([\d,]*)\]", str(jaxpr))
         sizes = [math.prod(map(int, sizes.split(","))) for sizes in shapes if sizes]
         assert max(sizes) <= 1000

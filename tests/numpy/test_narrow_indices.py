@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from shares import IS_NIGHT
 
-import minijax
-import minijax.numpy as jnp
-from minijax import lax, nn, ops
+import glassjax
+import glassjax.numpy as jnp
+from glassjax import lax, nn, ops
 
 SIZES = (300, 70_000)
 X = {size: np.arange(size, dtype=np.int32) for size in SIZES}
@@ -58,7 +58,7 @@ ARRAYS = {
     "delete": (
         lambda x, i: (
             jnp.delete(x, i, assume_unique_indices=False)
-            if not isinstance(i, minijax.core.Tracer)
+            if not isinstance(i, glassjax.core.Tracer)
             else None
         ),
         np.delete,
@@ -72,7 +72,7 @@ ARRAYS = {
         lambda x, i: ((i >= 0) & (i < 300)).astype(np.float32),
     ),
     "gradient": (
-        lambda x, i: minijax.grad(lambda y: y[i].sum())(x.astype("float32")),
+        lambda x, i: glassjax.grad(lambda y: y[i].sum())(x.astype("float32")),
         lambda x, i: np.bincount(i % x.size, minlength=x.size).astype(np.float32),
     ),
 }
@@ -95,7 +95,7 @@ SCALARS = {
     ),
     "at.set": (lambda x, i: x.at[i].set(7), lambda x, i: changed(x, i, 7)),
     "ds": (
-        lambda x, i: x[minijax.ds(i, 2)],
+        lambda x, i: x[glassjax.ds(i, 2)],
         lambda x, i: x[min(i % x.size, x.size - 2) :][:2],
     ),
 }
@@ -110,13 +110,13 @@ def changed(x, i, value):
 def found_in_programs(function, cases):
     """What a function gives for each array and indices, traced, constant, and mapped over."""
 
-    @minijax.jit
+    @glassjax.jit
     def everything(cases):
         return [
             {
                 "jit": function(x, i),
                 "constant": function(x, jnp.asarray(constant)),
-                "vmap": minijax.vmap(function, (None, 0))(x, i[None])[0],
+                "vmap": glassjax.vmap(function, (None, 0))(x, i[None])[0],
             }
             for (x, i), (_, constant) in zip(cases, known, strict=True)
         ]
@@ -181,7 +181,7 @@ def test_inserts_go_where_numpys_do():
     x = X[300]
     for i in (np.int8(-1), np.array([255, 3], np.uint8)):
         np.testing.assert_array_equal(jnp.insert(x, jnp.asarray(i), 7), np.insert(x, wide(i), 7))
-        found = minijax.jit(lambda x, i: jnp.insert(x, i, 7))(x, i)
+        found = glassjax.jit(lambda x, i: jnp.insert(x, i, 7))(x, i)
         np.testing.assert_array_equal(found, np.insert(x, wide(i), 7))
 
 

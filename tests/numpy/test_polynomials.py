@@ -5,8 +5,8 @@ import pytest
 from libraries import assert_all_same_results, refused
 from numpy_operands import b, i, nothing, row, u, x, z
 
-import minijax
-import minijax.numpy as mnp
+import glassjax
+import glassjax.numpy as gnp
 
 
 @pytest.mark.newest_jax
@@ -43,7 +43,7 @@ def in_order(numbers):
 
 def of_numpy(n, lib):
     """Ours, and numpy itself in JAX's place, which has one program for each operation here."""
-    return n if lib is minijax else np
+    return n if lib is glassjax else np
 
 
 long = np.cos(np.arange(40.0, dtype=np.float32))
@@ -164,8 +164,8 @@ def test_functions_give_what_jaxs_give(family):
 def test_programs_of_long_polynomials_are_short():
     p = np.ones(100)
     for function in (
-        lambda p: mnp.polyval(p, 0.5),
-        lambda p: mnp.poly(p),
-        lambda p: mnp.polydiv(p, p[:3]),
+        lambda p: gnp.polyval(p, 0.5),
+        lambda p: gnp.poly(p),
+        lambda p: gnp.polydiv(p, p[:3]),
     ):
-        assert len(minijax.make_jaxpr(function)(p).eqns) < 30
+        assert len(glassjax.make_jaxpr(function)(p).eqns) < 30

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from libraries import assert_same, results_at_once
 
-import minijax
-import minijax.numpy as mnp
-from minijax import lax
+import glassjax
+import glassjax.numpy as gnp
+from glassjax import lax
 
 F32, F64, C64, I32, BF16 = map(
     np.dtype, (np.float32, np.float64, np.complex64, np.int32, ml_dtypes.bfloat16)
@@ -59,7 +59,9 @@ TOLERANCES = {F64: 1e-12, C64: 1e-5, F32: 1e-5, BF16: 1e-2}
 
 def assert_all_same(programs, tolerances=TOLERANCES):
     """Each program gives the same with both libraries; those of one are compiled as one."""
-    found, expected = (results_at_once(programs.values(), lib.numpy, lib) for lib in (minijax, jax))
+    found, expected = (
+        results_at_once(programs.values(), lib.numpy, lib) for lib in (glassjax, jax)
+    )
     wrong = []
     for name, *both in zip(programs, found, expected, strict=True):
         ours, theirs = (out if isinstance(out, list) else [out] for out in both)
@@ -118,7 +120,7 @@ def test_options_of_einsum():
         "ij,jk->ik", *narrow, preferred_element_type=np.float32
     )
     assert_all_same(programs)
-    path, _ = mnp.einsum_path("ij,jk,kl->il", x, y, z)
+    path, _ = gnp.einsum_path("ij,jk,kl->il", x, y, z)
     assert path == list(jnp.einsum_path("ij,jk,kl->il", x, y, z)[0])
     called = []
 
@@ -126,7 +128,7 @@ def test_options_of_einsum():
         called.append(kwargs["precision"])
         return lax.dot_general(*args, **kwargs)
 
-    minijax.eval_shape(lambda: mnp.einsum("ij,jk->ik", *narrow, _dot_general=dot_general))
+    glassjax.eval_shape(lambda: gnp.einsum("ij,jk->ik", *narrow, _dot_general=dot_general))
     assert called == [None]
 
 
@@ -134,7 +136,7 @@ def test_of_equal_paths_the_leftmost_pairs_come_first():
     """Of a cycle of matrices another pair is multiplied by rows, which takes twice as long."""
     for subscripts in ("ij,jk,ik->", "ia,ib,ic->abc", "ij,jk,kl->il", "ab,bc,cd,da->"):
         xs = [np.ones((6, 6), np.float32)] * (subscripts.count(",") + 1)
-        path, expected = (n.einsum_path(subscripts, *xs, optimize="optimal")[0] for n in (mnp, jnp))
+        path, expected = (n.einsum_path(subscripts, *xs, optimize="optimal")[0] for n in (gnp, jnp))
         assert path == list(expected)
 
 
@@ -146,7 +148,7 @@ def test_large_operands_are_multiplied_without_transposing_them():
     ]
     for subscripts, shapes in cases:
         arrays = [np.ones(shape, np.float32) for shape in shapes]
-        program = minijax.make_jaxpr(lambda *xs, text=subscripts: mnp.einsum(text, *xs))(*arrays)
+        program = glassjax.make_jaxpr(lambda *xs, text=subscripts: gnp.einsum(text, *xs))(*arrays)
         products = [eqn for eqn in program.jaxpr.eqns if str(eqn.primitive) == "dot_general"]
         assert len(products) == len(shapes) - 1
         for eqn in products:
@@ -170,7 +172,7 @@ def test_wrong_labels():
     ]:
         xs = [draw(shape) for shape in shapes]
         with pytest.raises(ValueError, match="einsum"):
-            pytest.fail(f"{subscripts}: {mnp.einsum(subscripts, *xs)}")
+            pytest.fail(f"{subscripts}: {gnp.einsum(subscripts, *xs)}")
         with pytest.raises((ValueError, TypeError)):
             jnp.einsum(subscripts, *xs)
 
@@ -218,7 +220,7 @@ def test_types_of_products():
     }
     for dtype in (np.float32, None):
         programs[f"to {dtype}"] = lambda n, lib, dtype=dtype: slope(n, lib, dtype)
-    with jax.enable_x64(False), minijax.enable_x64(False):
+    with jax.enable_x64(False), glassjax.enable_x64(False):
         assert_all_same(programs)
 
 
@@ -237,7 +239,7 @@ def test_cross_products_in_a_plane_are_refused():
     """As by the newest numpy and JAX; an older JAX takes two elements for three."""
     for x, y in [((4, 2), (4, 3)), ((4, 3), (4, 2)), ((2,), (2,))]:
         with pytest.raises(ValueError, match="cross: vectors must have 3 elements"):
-            mnp.cross(draw(x), draw(y))
+            gnp.cross(draw(x), draw(y))
 
 
 @pytest.mark.parametrize("precision", [None, ("default", "highest")])
@@ -250,9 +252,9 @@ def test_precision_is_kept_by_every_transformation(precision):
     )
 
     def f(x, y):
-        return mnp.sum(mnp.dot(x, y, precision=precision))
+        return gnp.sum(gnp.dot(x, y, precision=precision))
 
-    program = minijax.make_jaxpr(minijax.vmap(minijax.grad(f, (0, 1))))(x[None], y[None])
+    program = glassjax.make_jaxpr(glassjax.vmap(glassjax.grad(f, (0, 1))))(x[None], y[None])
     products = str(program).count("dot_general[")
     assert products > 1
     assert str(program).count("precision=") == (0 if precision is None else products)
@@ -263,13 +265,13 @@ def test_precision_is_kept_by_every_transformation(precision):
 
 def test_precision_of_a_block_of_statements():
     x, y = draw((2, 3), F32), draw((3, 4), F32)
-    with minijax.default_matmul_precision("float32"):
-        assert "HIGHEST" in str(minijax.make_jaxpr(mnp.dot)(x, y))
-    assert "HIGHEST" not in str(minijax.make_jaxpr(mnp.dot)(x, y))
+    with glassjax.default_matmul_precision("float32"):
+        assert "HIGHEST" in str(glassjax.make_jaxpr(gnp.dot)(x, y))
+    assert "HIGHEST" not in str(glassjax.make_jaxpr(gnp.dot)(x, y))
     for preset in list(lax.DotAlgorithmPreset)[:3]:
         assert lax.dot(x, y, precision=preset).shape == (2, 4)
     with pytest.raises(ValueError, match="precision must be"):
-        mnp.dot(x, y, precision="best")
+        gnp.dot(x, y, precision="best")
 
 
 def test_batch_matmul_and_dot_general():
@@ -307,7 +309,7 @@ def test_ways_to_optimize_that_there_are_not():
         with pytest.raises((KeyError, TypeError, IndexError, ValueError, AssertionError)):
             jnp.einsum("ij,jk,kl->il", x, x, x, optimize=optimize)
         with pytest.raises((TypeError, ValueError), match=r"einsum: .*optimize"):
-            mnp.einsum("ij,jk,kl->il", x, x, x, optimize=optimize)
+            gnp.einsum("ij,jk,kl->il", x, x, x, optimize=optimize)
 
 
 def draw_signal(shape, seed=0, dtype=np.float64):
@@ -316,7 +318,7 @@ def draw_signal(shape, seed=0, dtype=np.float64):
 
 @pytest.mark.parametrize("name", ["convolve", "correlate"])
 def test_convolve_and_correlate(name):
-    ours, theirs = getattr(mnp, name), getattr(jnp, name)
+    ours, theirs = getattr(gnp, name), getattr(jnp, name)
     x, y, whole = draw_signal((6,)), draw_signal((3,)), np.arange(4)
 
     def everything(lib, f):
@@ -329,7 +331,7 @@ def test_convolve_and_correlate(name):
             *lib.jacrev(f, (0, 1))(x, y),
         ]
 
-    found = minijax.jit(lambda: everything(minijax, ours))()
+    found = glassjax.jit(lambda: everything(glassjax, ours))()
     assert_same(found, jax.jit(lambda: everything(jax, theirs))(), 1e-12)
 
 
@@ -337,7 +339,7 @@ def test_convolve_and_correlate(name):
 def test_a_contraction_takes_the_fewest_operations():
     shapes = (10, 20), (20, 30), (30, 40), (40, 5), (5, 6)
     arrays = [np.ones(shape, np.float32) for shape in shapes]
-    path, _ = mnp.einsum_path("ab,bc,cd,de,ef->af", *arrays)
+    path, _ = gnp.einsum_path("ab,bc,cd,de,ef->af", *arrays)
     labels, work = [set(pair) for pair in ("ab", "bc", "cd", "de", "ef")], 0
     sizes = dict(zip("abcdef", (10, 20, 30, 40, 5, 6), strict=True))
     for step in path:

@@ -11,8 +11,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import minijax
-import minijax.numpy as jnp
+import glassjax
+import glassjax.numpy as jnp
 
 NARROW = ["int4", "uint4", "float8_e4m3fn", "float8_e5m2", "bfloat16"]
 
@@ -59,7 +59,7 @@ def outcomes(library, function, cases):
 
 
 def assert_same_outcomes(name, cases):
-    found = outcomes(minijax, getattr(jnp, name), cases)
+    found = outcomes(glassjax, getattr(jnp, name), cases)
     expected = outcomes(jax, getattr(jax_numpy, name), cases)
     if name == "equal":  # booleans, which have no width to be weak about
         found, expected = ([out[:1] for out in outs] for outs in (found, expected))
@@ -68,29 +68,29 @@ def assert_same_outcomes(name, cases):
 
 @both_widths
 def test_result_type(x64):
-    with jax.enable_x64(x64), minijax.enable_x64(x64):
+    with jax.enable_x64(x64), glassjax.enable_x64(x64):
         for pair in PAIRS:
             x, y = (VALUES[name] for name in pair)
             try:
                 expected = jax.dtypes.result_type(x, y, return_weak_type_flag=True)
             except jax.dtypes.TypePromotionError:
-                with pytest.raises(minijax.dtypes.TypePromotionError):
-                    minijax.dtypes.result_type(x, y)
+                with pytest.raises(glassjax.dtypes.TypePromotionError):
+                    glassjax.dtypes.result_type(x, y)
                 continue
-            found = minijax.dtypes.result_type(x, y, return_weak_type_flag=True)
+            found = glassjax.dtypes.result_type(x, y, return_weak_type_flag=True)
             assert found == expected, pair
 
 
 @both_widths
 @pytest.mark.parametrize("name", ["add", "multiply", "divide", "maximum", "equal", "arctan2"])
 def test_functions_of_two(name, x64):
-    with jax.enable_x64(x64), minijax.enable_x64(x64):
+    with jax.enable_x64(x64), glassjax.enable_x64(x64):
         assert_same_outcomes(name, list(itertools.product(ON_THE_DEVICE, repeat=2)))
 
 
 @both_widths
 def test_functions_of_one(x64):
-    with jax.enable_x64(x64), minijax.enable_x64(x64):
+    with jax.enable_x64(x64), glassjax.enable_x64(x64):
         for name in ["sin", "exp", "sqrt", "abs", "negative", "square", "mean", "sum"]:
             assert_same_outcomes(name, [(value,) for value in ON_THE_DEVICE])
 
@@ -99,9 +99,9 @@ def test_functions_of_one(x64):
 def test_strict_promotion(x64):
     with (
         jax.enable_x64(x64),
-        minijax.enable_x64(x64),
+        glassjax.enable_x64(x64),
         jax.numpy_dtype_promotion("strict"),
-        minijax.numpy_dtype_promotion("strict"),
+        glassjax.numpy_dtype_promotion("strict"),
     ):
         assert_same_outcomes("add", list(itertools.product(ON_THE_DEVICE, repeat=2)))
 
@@ -109,18 +109,18 @@ def test_strict_promotion(x64):
 def test_strict_promotion_is_asked_for_call_by_call():
     x, y = jnp.arange(3), jnp.ones(3)
     assert (x + y).dtype == np.promote_types(y.dtype, np.float32)
-    with minijax.numpy_dtype_promotion("strict"), pytest.raises(ValueError, match="'strict'"):
+    with glassjax.numpy_dtype_promotion("strict"), pytest.raises(ValueError, match="'strict'"):
         _ = x + y
 
 
 def test_rank_promotion():
     x, y = jnp.ones(2), jnp.ones((2, 2))
     assert (x + y).shape == (2, 2)
-    with minijax.numpy_rank_promotion("raise"):
+    with glassjax.numpy_rank_promotion("raise"):
         with pytest.raises(ValueError, match=r"\(2,\) and \(2, 2\) have different numbers of axes"):
             _ = x + y
         assert (x + 1).shape == (2,)
-    with minijax.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="in front"):
+    with glassjax.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="in front"):
         _ = x + y
 
 
@@ -157,9 +157,9 @@ def test_limits():
 @pytest.mark.newest_jax
 def test_operands_of_one_dtype_keep_it_where_it_is_not_in_use():
     for dtype in (float, complex, int):
-        with minijax.enable_x64(True), jax.enable_x64(True):
-            operands = [lib.numpy.ones((2, 2), dtype) for lib in (minijax, jax)]
-        with minijax.enable_x64(False), jax.enable_x64(False):
+        with glassjax.enable_x64(True), jax.enable_x64(True):
+            operands = [lib.numpy.ones((2, 2), dtype) for lib in (glassjax, jax)]
+        with glassjax.enable_x64(False), jax.enable_x64(False):
             for program in (
                 lambda lib, x: x * x,
                 lambda lib, x: lib.jit(lambda x: x + x)(x),
@@ -168,7 +168,7 @@ def test_operands_of_one_dtype_keep_it_where_it_is_not_in_use():
                 lambda lib, x: lib.lax.scan(lambda c, z: (c + z, c), x[0], x),
             ):
                 ours, theirs = (
-                    program(*each) for each in zip((minijax, jax), operands, strict=True)
+                    program(*each) for each in zip((glassjax, jax), operands, strict=True)
                 )
-                for x, y in zip(minijax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+                for x, y in zip(glassjax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
                     assert x.dtype == y.dtype

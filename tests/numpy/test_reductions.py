@@ -12,16 +12,16 @@ import pytest
 from libraries import (
     assert_all_same_results,
     assert_close,
+    glassjax_of_constants,
     jax_of_constants,
-    minijax_of_constants,
     refused,
 )
 from numpy_operands import i, x, z
 from shares import a_few, one_in
 from transformations import along_an_axis, assert_alike_all, derivatives, in_one_program, types
 
-import minijax
-import minijax.numpy as mnp
+import glassjax
+import glassjax.numpy as gnp
 
 w = np.array([[True, False, True, True], [False, False, False, True], [True, True, True, False]])
 
@@ -343,31 +343,31 @@ DTYPES = "bool int8 uint8 uint64 bfloat16 float16 complex64"
 @pytest.mark.parametrize("dtype", one_in(3, DTYPES.split()))
 def test_of_every_dtype(dtype):
     functions = OF_COMPLEX if dtype == "complex64" else FUNCTIONS
-    values = (abs(i) if dtype.startswith("u") else i)[:, 1:].astype(getattr(mnp, dtype).dtype)
-    ours = in_one_program(functions, mnp, minijax_of_constants, values)
+    values = (abs(i) if dtype.startswith("u") else i)[:, 1:].astype(getattr(gnp, dtype).dtype)
+    ours = in_one_program(functions, gnp, glassjax_of_constants, values)
     assert_alike_all(ours, in_one_program(functions, jnp, jax_of_constants, values))
-    with jax.enable_x64(False), minijax.enable_x64(False):
-        ours = types(functions, mnp, minijax, values)
+    with jax.enable_x64(False), glassjax.enable_x64(False):
+        ours = types(functions, gnp, glassjax, values)
         assert ours == types(functions, jnp, jax, values)
 
 
 @pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 2), (2, 1, 3)], ids=str)
 def test_of_every_shape(shape):
     values = np.cos(np.arange(np.prod(shape, dtype=int), dtype=np.float32)).reshape(shape)
-    ours = in_one_program(FUNCTIONS, mnp, minijax_of_constants, values)
+    ours = in_one_program(FUNCTIONS, gnp, glassjax_of_constants, values)
     assert_alike_all(ours, in_one_program(FUNCTIONS, jnp, jax_of_constants, values))
 
 
 @pytest.mark.parametrize("x64", one_in(2, [False, True]))
 def test_of_numbers(x64):
-    with jax.enable_x64(x64), minijax.enable_x64(x64):
+    with jax.enable_x64(x64), glassjax.enable_x64(x64):
         for number in (True, 3, 2.5, 1j, np.float32(2), np.array(4)):
-            ours = types(OF_NUMBERS, mnp, minijax, number)
+            ours = types(OF_NUMBERS, gnp, glassjax, number)
             assert ours == types(OF_NUMBERS, jnp, jax, number)
 
 
 def test_along_an_axis():
-    ours = along_an_axis(FUNCTIONS, mnp, minijax_of_constants, holes)
+    ours = along_an_axis(FUNCTIONS, gnp, glassjax_of_constants, holes)
     assert_alike_all(ours, along_an_axis(FUNCTIONS, jnp, jax_of_constants, holes))
 
 
@@ -387,27 +387,27 @@ ties = np.array([[2.0, 0.0, 2.0, 1.0], [0.0, 0.0, 0.0, 0.0], [-1.0, 3.0, 3.0, -1
     ids=["numbers, ties, zeros and NaN", "one column"],
 )
 def test_derivatives(functions, points):
-    ours = derivatives(functions, mnp, minijax_of_constants, *points)
+    ours = derivatives(functions, gnp, glassjax_of_constants, *points)
     assert_alike_all(ours, derivatives(functions, jnp, jax_of_constants, *points))
 
 
 def test_derivatives_of_complex_numbers():
     functions = of_one_array(SMOOTH, ALONG)
-    ours = derivatives(functions, mnp, minijax_of_constants, z.astype(complex))
+    ours = derivatives(functions, gnp, glassjax_of_constants, z.astype(complex))
     assert_alike_all(ours, derivatives(functions, jnp, jax_of_constants, z.astype(complex)))
 
 
 @pytest.mark.newest_jax
 def test_counts_beyond_32_bits_are_floats():
-    huge = minijax.ShapeDtypeStruct((2**16, 2**16), np.float32)
-    with minijax.enable_x64(False):
-        for function in (mnp.mean, mnp.var, mnp.std, mnp.nanmean, mnp.nanvar, mnp.average):
-            assert minijax.eval_shape(function, huge).dtype == np.float32
+    huge = glassjax.ShapeDtypeStruct((2**16, 2**16), np.float32)
+    with glassjax.enable_x64(False):
+        for function in (gnp.mean, gnp.var, gnp.std, gnp.nanmean, gnp.nanvar, gnp.average):
+            assert glassjax.eval_shape(function, huge).dtype == np.float32
 
 
 def assert_same(function, rtol, atol=None):
     """What a function of a library gives, in one program, is the same for both."""
-    assert_close(*(lib.jit(lambda lib=lib: function(lib))() for lib in (minijax, jax)), rtol, atol)
+    assert_close(*(lib.jit(lambda lib=lib: function(lib))() for lib in (glassjax, jax)), rtol, atol)
 
 
 def test_minmax():

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from libraries import assert_all_same_results, of_size, refused
 from shares import a_few
 
-import minijax
-import minijax.numpy as mnp
+import glassjax
+import glassjax.numpy as gnp
 
 # Vectors of one length share most of the programs that are compiled for them.
 i = np.array([3, 1, 3, 7, 1, 1, 3])
@@ -41,7 +41,7 @@ FAMILIES = {
         of_values(lambda n, **size: n.unique(c, **ALL, **size)),
         of_values(lambda n, **size: n.unique(b, return_counts=True, **size)),
         of_values(lambda n, **size: n.unique(i.astype(np.uint8), True, False, True, **size)),
-        of_values(lambda n, **size: n.unique(f[2:5].astype(mnp.bfloat16.dtype), **size)),
+        of_values(lambda n, **size: n.unique(f[2:5].astype(gnp.bfloat16.dtype), **size)),
         of_size(3, lambda n, **size: n.unique(m, axis=0, **ALL, **size)),
         of_size(2, lambda n, **size: n.unique(m, axis=-1, **ALL, **size)),
         of_size(4, lambda n, **size: n.unique(m, axis=0, equal_nan=False, **size)),
@@ -169,9 +169,9 @@ def assert_numpys_values(functions):
     sizes = [len(leaves[0]) for leaves in expected]
     types = jax.eval_shape(lambda: [f(jnp, size=n) for f, n in zip(functions, sizes, strict=True)])
     for function, values, of_jax in zip(functions, expected, types, strict=True):
-        found = function(mnp)
+        found = function(gnp)
         assert isinstance(found, tuple) == isinstance(of_jax, tuple)
-        leaves = minijax.tree.leaves(found), values, jax.tree.leaves(of_jax)
+        leaves = glassjax.tree.leaves(found), values, jax.tree.leaves(of_jax)
         for x, y, t in zip(*leaves, strict=True):
             assert (x.shape, x.dtype, x.weak_type) == (t.shape, t.dtype, t.weak_type)
             np.testing.assert_array_equal(x, y.astype(t.dtype))
@@ -179,7 +179,7 @@ def assert_numpys_values(functions):
 
 def test_a_negative_size_is_refused():
     with pytest.raises(ValueError, match="unique: size must not be negative, found -1"):
-        mnp.unique(i, size=-1)
+        gnp.unique(i, size=-1)
     with pytest.raises((TypeError, ValueError)):  # the older JAX's error, the newer one's
         jnp.unique(i, size=-1)
 
@@ -197,7 +197,7 @@ def test_indices_and_counts_are_as_wide_as_jaxs():
 def test_elements_found_without_a_size_have_their_derivatives():
     """JAX takes them for constants there, whose derivative is zero."""
     x = np.array([2.0, 5.0, 2.0])
-    found = minijax.grad(lambda x: (mnp.unique(x) ** 2).sum())(x)
+    found = glassjax.grad(lambda x: (gnp.unique(x) ** 2).sum())(x)
     np.testing.assert_array_equal(found, [4.0, 10.0, 0.0])
 
 
@@ -211,5 +211,5 @@ fours = st.lists(element, min_size=4, max_size=4)
 def test_what_two_sets_share_is_what_numpy_finds(first, second):
     x, y = np.array(first), np.array(second)
     for name in "union1d", "intersect1d", "setxor1d", "setdiff1d":
-        np.testing.assert_array_equal(getattr(mnp, name)(x, y), getattr(np, name)(x, y))
-    np.testing.assert_array_equal(mnp.isin(x, y, method="binary_search"), np.isin(x, y))
+        np.testing.assert_array_equal(getattr(gnp, name)(x, y), getattr(np, name)(x, y))
+    np.testing.assert_array_equal(gnp.isin(x, y, method="binary_search"), np.isin(x, y))

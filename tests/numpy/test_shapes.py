@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from libraries import assert_all_same_results, refused
 
-import minijax.numpy as mnp
+import glassjax.numpy as gnp
 
 x = np.arange(4.0, dtype=np.float32)
 
@@ -117,9 +117,9 @@ def test_functions_give_what_jaxs_give(family):
 
 def test_what_jax_refuses_is_given_as_numpy_gives_it():
     np.testing.assert_array_equal(
-        mnp.asarray(m)[mnp.ix_(np.array([0, 2]), b)], m[np.ix_(np.array([0, 2]), b)]
+        gnp.asarray(m)[gnp.ix_(np.array([0, 2]), b)], m[np.ix_(np.array([0, 2]), b)]
     )
-    np.testing.assert_array_equal(mnp.pad(m, {1: (1, 2)}), np.pad(m, ((0, 0), (1, 2))))
+    np.testing.assert_array_equal(gnp.pad(m, {1: (1, 2)}), np.pad(m, ((0, 0), (1, 2))))
 
 
 class OfAShape:

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from libraries import (
     assert_all_same_results,
+    glassjax_of_constants,
     jax_of_constants,
-    minijax_of_constants,
     of_size,
     refused,
 )
 from shares import one_in
 from transformations import along_an_axis, assert_alike_all, derivatives, in_one_program, types
 
-import minijax
-import minijax.numpy as mnp
+import glassjax
+import glassjax.numpy as gnp
 
 x = np.array([[2.0, -0.0, np.nan, 0.0, -1.0], [1.5, 1.5, -3.0, np.inf, 1.5]], np.float32)
 i = np.array([[3, -1, 7, 3, 0], [5, 5, 2, -9, 5]])
@@ -205,11 +205,11 @@ DTYPES = "bool int8 uint8 uint64 bfloat16 float16 float64 complex64"
 @pytest.mark.parametrize("dtype", one_in(3, DTYPES.split()))
 def test_of_every_dtype(dtype):
     functions = FUNCTIONS + (OF_REALS if dtype not in ("bool", "complex64") else [])
-    values = i.astype(np.int8 if dtype == "uint8" else int).astype(getattr(mnp, dtype).dtype)
-    ours = in_one_program(functions, mnp, minijax_of_constants, values)
+    values = i.astype(np.int8 if dtype == "uint8" else int).astype(getattr(gnp, dtype).dtype)
+    ours = in_one_program(functions, gnp, glassjax_of_constants, values)
     assert_alike_all(ours, in_one_program(functions, jnp, jax_of_constants, values))
-    with jax.enable_x64(False), minijax.enable_x64(False):
-        ours = types(functions, mnp, minijax, values)
+    with jax.enable_x64(False), glassjax.enable_x64(False):
+        ours = types(functions, gnp, glassjax, values)
         assert ours == types(functions, jnp, jax, values)
 
 
@@ -217,19 +217,19 @@ def test_of_every_dtype(dtype):
 def test_of_every_shape(shape):
     functions = [f for f in FUNCTIONS if len(shape) < 3] or WITH_DERIVATIVES
     values = np.cos(np.arange(np.prod(shape), dtype=np.float32)).reshape(shape)
-    ours = in_one_program(functions, mnp, minijax_of_constants, values)
+    ours = in_one_program(functions, gnp, glassjax_of_constants, values)
     assert_alike_all(ours, in_one_program(functions, jnp, jax_of_constants, values))
 
 
 def test_along_an_axis():
     batch = np.stack([x, x[::-1, ::-1]])
     functions = FUNCTIONS + OF_REALS[2:]
-    ours = along_an_axis(functions, mnp, minijax_of_constants, batch)
+    ours = along_an_axis(functions, gnp, glassjax_of_constants, batch)
     assert_alike_all(ours, along_an_axis(functions, jnp, jax_of_constants, batch))
 
 
 @pytest.mark.parametrize("values", [i.astype(float), i + 1j * i[::-1]], ids=["real", "complex"])
 def test_derivatives(values):
     functions = [*WITH_DERIVATIVES, lambda n, x: n.sort_complex(x)]
-    ours = derivatives(functions, mnp, minijax_of_constants, values)
+    ours = derivatives(functions, gnp, glassjax_of_constants, values)
     assert_alike_all(ours, derivatives(functions, jnp, jax_of_constants, values))

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from libraries import (
     assert_all_same_results,
+    glassjax_of_constants,
     jax_of_constants,
-    minijax_of_constants,
     refused,
 )
 from numpy_operands import i, nothing, row, x, z
@@ -20,8 +20,8 @@ from shares import a_few, one_in
 from tables import for_each
 from transformations import along_an_axis, assert_alike_all, derivatives, in_one_program, types
 
-import minijax
-import minijax.numpy as mnp
+import glassjax
+import glassjax.numpy as gnp
 
 b = x > 0.5
 
@@ -250,17 +250,17 @@ DTYPES = "bool int8 uint8 bfloat16 float16 float64 complex64"
 @pytest.mark.parametrize("dtype", one_in(3, DTYPES.split()))
 def test_of_every_dtype(dtype):
     functions = WITH_DERIVATIVES + (OF_REALS + WITHOUT if dtype != "complex64" else [])
-    values = np.abs(i).astype(getattr(mnp, dtype).dtype)
-    ours = in_one_program(functions, mnp, minijax_of_constants, values)
+    values = np.abs(i).astype(getattr(gnp, dtype).dtype)
+    ours = in_one_program(functions, gnp, glassjax_of_constants, values)
     assert_alike_all(ours, in_one_program(functions, jnp, jax_of_constants, values))
-    with jax.enable_x64(False), minijax.enable_x64(False):
-        ours = types(functions, mnp, minijax, values)
+    with jax.enable_x64(False), glassjax.enable_x64(False):
+        ours = types(functions, gnp, glassjax, values)
         assert ours == types(functions, jnp, jax, values)
 
 
 def test_along_an_axis():
     batch, functions = np.stack([x, x[::-1] ** 2]), WITH_DERIVATIVES + OF_REALS + WITHOUT
-    ours = along_an_axis(functions, mnp, minijax_of_constants, batch)
+    ours = along_an_axis(functions, gnp, glassjax_of_constants, batch)
     assert_alike_all(ours, along_an_axis(functions, jnp, jax_of_constants, batch))
 
 
@@ -271,12 +271,12 @@ def test_derivatives():
         (WITH_DERIVATIVES + OF_REALS, a_few([*whole, holes.astype(float)])),
         ([lambda n, x: n.corrcoef(x)], a_few(whole)),
     ]:
-        ours = derivatives(functions, mnp, minijax_of_constants, *values)
+        ours = derivatives(functions, gnp, glassjax_of_constants, *values)
         assert_alike_all(ours, derivatives(functions, jnp, jax_of_constants, *values))
 
 
 def test_derivatives_of_complex_numbers():
-    ours = derivatives(WITH_DERIVATIVES, mnp, minijax_of_constants, z.astype(complex))
+    ours = derivatives(WITH_DERIVATIVES, gnp, glassjax_of_constants, z.astype(complex))
     assert_alike_all(ours, derivatives(WITH_DERIVATIVES, jnp, jax_of_constants, z.astype(complex)))
 
 
@@ -287,7 +287,7 @@ def test_derivatives_by_weights_and_shares():
         lambda n, w: n.quantile(x, w / 3, axis=0),
         lambda n, w: n.histogram(x[0], n.asarray([-3.0, 0.0, 5.0]), weights=w)[0],
     ]
-    ours = derivatives(functions, mnp, minijax_of_constants, weights.astype(float))
+    ours = derivatives(functions, gnp, glassjax_of_constants, weights.astype(float))
     assert_alike_all(ours, derivatives(functions, jnp, jax_of_constants, weights.astype(float)))
 
 
@@ -359,7 +359,7 @@ def test_weighted_quantiles(name):
 )
 def test_weights_that_do_not_fit(how):
     errors = []
-    for lib in (minijax, jax):
+    for lib in (glassjax, jax):
         with pytest.raises((ValueError, NotImplementedError)) as found:
             lib.numpy.quantile(X, np.float32(0.5), **how)
         errors.append(found.type)

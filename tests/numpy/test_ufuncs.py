@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from libraries import assert_all_same_results, refused
 
-import minijax
-import minijax.numpy as mnp
+import glassjax
+import glassjax.numpy as gnp
 
 x = np.array([[3, 0, 5, 6], [1, 2, -4, 0]], np.int8)
 
@@ -202,8 +202,8 @@ def test_elements_at_any_index_change_as_numpys_do():
     indices = [np.index_exp[:, 1:3], (0, np.array([1, 1, 2])), x > 0, (..., 0)]
     names = ["add", "multiply", "maximum", "subtract", "bitwise_or"]
     cases = list(itertools.product(names, indices))
-    found = minijax.jit(
-        lambda: [getattr(mnp, name).at(x, i, np.int8(3), inplace=False) for name, i in cases]
+    found = glassjax.jit(
+        lambda: [getattr(gnp, name).at(x, i, np.int8(3), inplace=False) for name, i in cases]
     )()
     for out, (name, index) in zip(found, cases, strict=True):
         expected = x.copy()
@@ -215,13 +215,13 @@ def test_elements_at_any_index_change_as_numpys_do():
 def test_logarithms_of_sums_keep_axes_and_have_a_dtype(name):
     """JAX overlooks `dtype`, and cannot keep all axes."""
     expected = getattr(np, name).reduce(f, axis=None, keepdims=True)
-    found = getattr(mnp, name).reduce(f, axis=None, keepdims=True)
+    found = getattr(gnp, name).reduce(f, axis=None, keepdims=True)
     np.testing.assert_allclose(found, expected, rtol=1e-6)
-    assert getattr(mnp, name).reduce(f, dtype=np.float16).dtype == np.float16
+    assert getattr(gnp, name).reduce(f, dtype=np.float16).dtype == np.float16
 
 
 @pytest.mark.newest_jax
 def test_ufuncs_of_one_function_are_equal():
-    made = [mnp.frompyfunc(np.hypot, 2, 1, identity=identity) for identity in (0, 0, None)]
+    made = [gnp.frompyfunc(np.hypot, 2, 1, identity=identity) for identity in (0, 0, None)]
     assert made[0] == made[1] != made[2]
     assert hash(made[0]) == hash(made[1])

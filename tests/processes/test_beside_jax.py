@@ -182,7 +182,7 @@ PROGRAMS = {
 def test_processes_do_together_what_those_of_jax_do(processes):
     """Two processes of two devices each."""
     found = []
-    for lib in ("minijax", "jax"):
+    for lib in ("glassjax", "jax"):
         begin, source = (text.replace("{lib}", lib) for text in (BEGIN_OF_BOTH, joined(PROGRAMS)))
         results = processes.results(source, begin=begin, **TWO_DEVICES)
         found.append([parts(printed) for printed in results])

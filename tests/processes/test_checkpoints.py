@@ -5,23 +5,23 @@ import pytest
 import several_processes
 from several_processes import joined, parts
 
-import minijax
+import glassjax
 
 pytest.importorskip("tensorstore")
 
-from minijax import checkpoints
+from glassjax import checkpoints
 
 X = np.arange(32.0, dtype=np.float32).reshape(8, 4)
 
 BEGIN = """
-from minijax import checkpoints
+from glassjax import checkpoints
 directory = os.environ["DIRECTORY"]
 X = np.arange(32.0, dtype=np.float32).reshape(8, 4)
 
 
 def put(*spec):
-    mesh = minijax.make_mesh((minijax.device_count(),), ("x",))
-    return minijax.device_put(X, NamedSharding(mesh, P(*spec)))
+    mesh = glassjax.make_mesh((glassjax.device_count(),), ("x",))
+    return glassjax.device_put(X, NamedSharding(mesh, P(*spec)))
 
 
 def attempt(function):
@@ -45,7 +45,9 @@ def on_disk(processes, tmp_path):
 SAVE = """
 tree = {
     "rows": put("x"), "whole": put(), "local": jnp.ones(3), "numpy": np.arange(3), "epoch": 3,
-    "keys": minijax.device_put(minijax.random.split(minijax.random.key(1), 4), put("x").sharding),
+    "keys": glassjax.device_put(
+        glassjax.random.split(glassjax.random.key(1), 4), put("x").sharding
+    ),
 }
 checkpoints.save(directory, 1, tree).wait()
 checkpoints.save(directory, 2, dict(tree, rows=2 * tree["rows"]), keep_last=1)
@@ -54,7 +56,7 @@ checkpoints.save(directory, 2, dict(tree, rows=2 * tree["rows"]), keep_last=1)
 RESTORE = """
 like = {
     "rows": put(None, "x"), "whole": put("x"), "local": jnp.ones(3), "numpy": np.arange(3),
-    "epoch": 0, "keys": minijax.random.split(minijax.random.key(1), 4),
+    "epoch": 0, "keys": glassjax.random.split(glassjax.random.key(1), 4),
 }
 found = checkpoints.restore(directory, like)
 assert found["rows"].sharding == like["rows"].sharding
@@ -62,7 +64,7 @@ for name, x in [("rows", 2 * X), ("whole", X)]:
     for shard in found[name].addressable_shards:
         np.testing.assert_array_equal(shard.data, x[shard.index])
 print(checkpoints.all_steps(directory), found["epoch"], found["local"], found["numpy"])
-assert (minijax.random.key_data(found["keys"]) == minijax.random.key_data(like["keys"])).all()
+assert (glassjax.random.key_data(found["keys"]) == glassjax.random.key_data(like["keys"])).all()
 """
 
 
@@ -85,12 +87,12 @@ print(checkpoints.all_steps(others))
 
 def test_another_number_of_processes_restores_what_was_saved(on_disk, tmp_path):
     """And all processes save the same tree: the others of the programs say how it differs."""
-    both = on_disk(joined({"same": ALL_THE_SAME, "save": SAVE}), MINIJAX_NUM_CPU_DEVICES="2")
+    both = on_disk(joined({"same": ALL_THE_SAME, "save": SAVE}), GLASSJAX_NUM_CPU_DEVICES="2")
     expected = "[2] 3 [1. 1. 1.] [0 1 2]"
-    assert on_disk(RESTORE, indices=(0,), count=1, MINIJAX_NUM_CPU_DEVICES="4") == [[expected]]
+    assert on_disk(RESTORE, indices=(0,), count=1, GLASSJAX_NUM_CPU_DEVICES="4") == [[expected]]
     found = checkpoints.restore(tmp_path / "checkpoints")
     np.testing.assert_array_equal(found["rows"], 2 * X)
-    assert minijax.typeof(found["rows"]) == minijax.typeof(minijax.numpy.asarray(X))
+    assert glassjax.typeof(found["rows"]) == glassjax.typeof(glassjax.numpy.asarray(X))
 
     printed = [parts(lines)["same"] for lines in both]
     for lines in printed:
@@ -106,8 +108,8 @@ def test_another_number_of_processes_restores_what_was_saved(on_disk, tmp_path):
 
 def test_several_processes_restore_what_was_saved(on_disk, tmp_path):
     tree = {
-        "rows": 2 * X, "whole": X, "local": minijax.numpy.ones(3, np.float32),
-        "numpy": np.arange(3), "epoch": 3, "keys": minijax.random.split(minijax.random.key(1), 4),
+        "rows": 2 * X, "whole": X, "local": glassjax.numpy.ones(3, np.float32),
+        "numpy": np.arange(3), "epoch": 3, "keys": glassjax.random.split(glassjax.random.key(1), 4),
     }  # fmt: skip
     checkpoints.save(tmp_path / "checkpoints", 2, tree).wait()
     assert on_disk(RESTORE) == [["[2] 3 [1. 1. 1.] [0 1 2]"]] * 2
@@ -118,7 +120,7 @@ def test_a_process_that_is_killed_while_it_saves_leaves_no_checkpoint(on_disk, t
     done = on_disk(
         """
         checkpoints.save(directory, 1, put("x")).wait()
-        from minijax.checkpoints import saving
+        from glassjax.checkpoints import saving
         real = saving.write
 
         def write(*args, **options):

@@ -7,17 +7,17 @@ from several_processes import TWO_DEVICES, joined, parts
 # What two processes of two devices each print.
 
 DEVICES = """
-assert minijax.distributed.is_initialized()
-print(rank, count, minijax.process_indices())
-print([device.id for device in minijax.devices()])
-print([device.id for device in minijax.local_devices()])
-print([device.id for device in minijax.local_devices(1)], minijax.local_device_count())
+assert glassjax.distributed.is_initialized()
+print(rank, count, glassjax.process_indices())
+print([device.id for device in glassjax.devices()])
+print([device.id for device in glassjax.local_devices()])
+print([device.id for device in glassjax.local_devices(1)], glassjax.local_device_count())
 try:
-    minijax.local_devices(2)
+    glassjax.local_devices(2)
 except ValueError as error:
     print(error)
 x = jnp.arange(3.0)
-print(minijax.jit(lambda x: x + rank)(x), [device.id for device in x.devices()])
+print(glassjax.jit(lambda x: x + rank)(x), [device.id for device in x.devices()])
 """
 OF_DEVICES = [
     [
@@ -33,18 +33,18 @@ OF_DEVICES = [
 
 # Meshes of one process, and programs for each device.
 MESHES = """
-from minijax import lax
+from glassjax import lax
 
-here = minijax.sharding.Mesh(np.array(minijax.local_devices()), ("x",))
-x = minijax.device_put(np.arange(4.0) + rank, NamedSharding(here, P("x")))
-print(np.asarray(minijax.jit(jnp.cumsum)(x)).tolist(), x.is_fully_addressable)
+here = glassjax.sharding.Mesh(np.array(glassjax.local_devices()), ("x",))
+x = glassjax.device_put(np.arange(4.0) + rank, NamedSharding(here, P("x")))
+print(np.asarray(glassjax.jit(jnp.cumsum)(x)).tolist(), x.is_fully_addressable)
 if rank == 0:  # a program of this process alone
-    print(float(minijax.jit(lambda x: (x * x).sum())(x)))
-mesh = minijax.make_mesh((4,), ("x",))
-x = minijax.device_put(np.arange(4.0), NamedSharding(mesh, P("x")))
+    print(float(glassjax.jit(lambda x: (x * x).sum())(x)))
+mesh = glassjax.make_mesh((4,), ("x",))
+x = glassjax.device_put(np.arange(4.0), NamedSharding(mesh, P("x")))
 
 def parts(f, out_specs):
-    out = minijax.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=out_specs)(x)
+    out = glassjax.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=out_specs)(x)
     return [shard.data.tolist() for shard in out.addressable_shards]
 
 print(parts(lambda x: lax.psum(x, "x"), P()))
@@ -56,22 +56,22 @@ OF_MESHES = [
 ]
 
 TRAINING = """
-mesh = minijax.make_mesh((minijax.device_count(),), ("data",))
-key = minijax.random.key(0)
-params = {"w": minijax.random.normal(key, (6, 4)), "b": jnp.zeros(4)}
+mesh = glassjax.make_mesh((glassjax.device_count(),), ("data",))
+key = glassjax.random.key(0)
+params = {"w": glassjax.random.normal(key, (6, 4)), "b": jnp.zeros(4)}
 x = np.sin(np.arange(8 * 6.0)).reshape(8, 6)
 y = np.cos(np.arange(8 * 4.0)).reshape(8, 4)
 where = NamedSharding(mesh, P("data"))
-x, y = minijax.device_put((x, y), where)
-params = minijax.device_put(params, NamedSharding(mesh, P()))
+x, y = glassjax.device_put((x, y), where)
+params = glassjax.device_put(params, NamedSharding(mesh, P()))
 
 def loss(params, x, y):
     return jnp.mean((jnp.tanh(x @ params["w"] + params["b"]) - y) ** 2)
 
-@minijax.jit
+@glassjax.jit
 def step(params, x, y):
-    value, gradient = minijax.value_and_grad(loss)(params, x, y)
-    return value, minijax.tree.map(lambda p, g: p - 0.1 * g, params, gradient)
+    value, gradient = glassjax.value_and_grad(loss)(params, x, y)
+    return value, glassjax.tree.map(lambda p, g: p - 0.1 * g, params, gradient)
 
 for _ in range(5):
     value, params = step(params, x, y)
@@ -80,15 +80,15 @@ print(f"{float(value):.6f}", np.asarray(params["w"]).round(5).tolist())
 
 # Each error's first line says what to do.
 ERRORS = """
-x = minijax.device_put(np.arange(4.0), NamedSharding(minijax.make_mesh((4,), ("x",)), P("x")))
+x = glassjax.device_put(np.arange(4.0), NamedSharding(glassjax.make_mesh((4,), ("x",)), P("x")))
 for attempt in (
     lambda: np.asarray(x),
-    lambda: minijax.device_put(np.full(4, rank), x.sharding),
-    lambda: minijax.device_put(np.ones(4 + 4 * rank), x.sharding),
-    lambda: minijax.jit(lambda x: x, in_shardings=x.sharding)(np.ones(4)),
-    lambda: minijax.make_array_from_process_local_data(x.sharding, np.ones(3), (4,)),
-    lambda: x + minijax.device_put(1.0, minijax.local_devices()[0]),
-    lambda: minijax.device_put(x, minijax.devices()[2]),
+    lambda: glassjax.device_put(np.full(4, rank), x.sharding),
+    lambda: glassjax.device_put(np.ones(4 + 4 * rank), x.sharding),
+    lambda: glassjax.jit(lambda x: x, in_shardings=x.sharding)(np.ones(4)),
+    lambda: glassjax.make_array_from_process_local_data(x.sharding, np.ones(3), (4,)),
+    lambda: x + glassjax.device_put(1.0, glassjax.local_devices()[0]),
+    lambda: glassjax.device_put(x, glassjax.devices()[2]),
 ):
     try:
         attempt()
@@ -106,7 +106,7 @@ OF_ERRORS = [
 ]
 
 VALUES_THAT_DIFFER = """
-from minijax.experimental import multihost_utils as utils
+from glassjax.experimental import multihost_utils as utils
 
 for attempt in (
     lambda: utils.assert_equal({"a": [1, rank]}, "steps differ"),
@@ -140,17 +140,17 @@ ENDING = """
 try:
     raise ValueError(rank)
 except ValueError:
-    print(float(minijax.jit(lambda x: x.sum())(x)))
+    print(float(glassjax.jit(lambda x: x.sum())(x)))
 
 def join_again():
     try:
-        minijax.distributed.initialize()
+        glassjax.distributed.initialize()
     except RuntimeError as error:
         print(error)
 
 join_again()
-minijax.distributed.shutdown()
-print(minijax.distributed.is_initialized(), jnp.ones(2) + rank)
+glassjax.distributed.shutdown()
+print(glassjax.distributed.is_initialized(), jnp.ones(2) + rank)
 join_again()
 sys.exit(4 * rank)
 """
@@ -187,16 +187,16 @@ def test_processes_share_their_devices_and_compute_together(processes):
 
 def test_without_arrays_a_process_is_alone_after_shutdown(processes):
     begin = """
-import minijax, os, sys
-minijax.distributed.initialize()
+import glassjax, os, sys
+glassjax.distributed.initialize()
 if hasattr(os, "fork"):  # a fork is alone at once
     if os.fork() == 0:
-        assert not minijax.distributed.is_initialized()
+        assert not glassjax.distributed.is_initialized()
         sys.exit()
     assert os.wait()[1] == 0
-minijax.distributed.shutdown()
-minijax.distributed.shutdown()
-print(minijax.process_count(), minijax.numpy.ones(1))
+glassjax.distributed.shutdown()
+glassjax.distributed.shutdown()
+print(glassjax.process_count(), glassjax.numpy.ones(1))
 """
     assert processes.results("", begin=begin) == [["1 [1.]"]] * 2
 
@@ -204,11 +204,11 @@ print(minijax.process_count(), minijax.numpy.ones(1))
 def test_compiled_programs_are_cached_for_all_processes(processes, tmp_path):
     """One that joined itself alone has the same programs."""
     program = """
-    print(count, minijax.jit(lambda x: jnp.sin(x).sum())(jnp.arange(5.0)))
+    print(count, glassjax.jit(lambda x: jnp.sin(x).sum())(jnp.arange(5.0)))
     """
     variables = {
-        "MINIJAX_ENABLE_COMPILATION_CACHE": "true",
-        "MINIJAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache"),
+        "GLASSJAX_ENABLE_COMPILATION_CACHE": "true",
+        "GLASSJAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache"),
     }
     ((alone,),) = processes.results(program, indices=(0,), count=1, **variables)
     assert alone.startswith("1 ")

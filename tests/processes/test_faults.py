@@ -9,18 +9,18 @@ import pytest
 from several_processes import BEGIN, PATIENCE, TWO_DEVICES, environment
 from shares import one_in
 
-from minijax.distributed.runtime import reserved_port
+from glassjax.distributed.runtime import reserved_port
 
 # Seconds after which a process counts as dead, and for which those that are done wait for others.
 # Otherwise each is 100, which no test would wait for.
 BRIEF = {"HEARTBEAT": "3", "SHUTDOWN": "3"}
-KILL_ONE = "if os.environ['MINIJAX_PROCESS_ID'] == '1': os.kill(os.getpid(), 9)\n"
+KILL_ONE = "if os.environ['GLASSJAX_PROCESS_ID'] == '1': os.kill(os.getpid(), 9)\n"
 STEP = """
-x = minijax.device_put(np.arange(8.0), NamedSharding(minijax.make_mesh((2,), ("x",)), P("x")))
-step = minijax.jit(lambda x: x.sum())
-other = minijax.jit(lambda x: (x * x).sum())
+x = glassjax.device_put(np.arange(8.0), NamedSharding(glassjax.make_mesh((2,), ("x",)), P("x")))
+step = glassjax.jit(lambda x: x.sum())
+other = glassjax.jit(lambda x: (x * x).sum())
 step(x), other(x)
-make_array = minijax.make_array_from_process_local_data
+make_array = glassjax.make_array_from_process_local_data
 """
 
 
@@ -49,7 +49,7 @@ def test_process_0_never_comes(processes):
 
 
 def test_one_is_killed_before_its_first_array(processes):
-    begin = BEGIN.partition("rank, count")[0] + (f"{KILL_ONE}print(minijax.devices())\n")
+    begin = BEGIN.partition("rank, count")[0] + (f"{KILL_ONE}print(glassjax.devices())\n")
     zero, one = processes.run("", begin=begin, **BRIEF)
     assert (zero.code, one.code) == (-signal.SIGABRT, -signal.SIGKILL)
     assert "unhealthy (stopped sending heartbeats):\n1\n" in zero.err
@@ -130,10 +130,10 @@ if rank == 1:
 
 
 DIFFERENT = {
-    "a program that is new to one": "(minijax.jit(lambda x: x.sum() + 1) if rank else step)(x)",
-    "programs that are new": "minijax.jit(lambda x: x.sum() + rank + 1)(x)",
+    "a program that is new to one": "(glassjax.jit(lambda x: x.sum() + 1) if rank else step)(x)",
+    "programs that are new": "glassjax.jit(lambda x: x.sum() + rank + 1)(x)",
     "a step more": "[step(x) for _ in range(3 + rank)]",
-    "only one": "rank and minijax.jit(lambda x: x.max())(x)",
+    "only one": "rank and glassjax.jit(lambda x: x.max())(x)",
     "other shapes": "step(make_array(x.sharding, np.ones(2 + rank)))",
     "what XLA does not notice": "(step if rank else other)(x)",
 }
@@ -160,7 +160,7 @@ IN_THE_WAIT = {
 def test_a_step_more_is_found_where_its_result_is_waited_for(processes, different):
     """With several devices of a process, the call that launches a program does not wait."""
     program = f"""
-x = minijax.device_put(np.arange(8.0), NamedSharding(minijax.make_mesh((4,), ("x",)), P("x")))
+x = glassjax.device_put(np.arange(8.0), NamedSharding(glassjax.make_mesh((4,), ("x",)), P("x")))
 x = step(x).block_until_ready() + x
 {different}
 """
@@ -173,7 +173,7 @@ x = step(x).block_until_ready() + x
 
 def test_steps_of_different_length_are_no_fault(processes):
     program = """
-long = minijax.jit(lambda x: x.max())
+long = glassjax.jit(lambda x: x.max())
 if rank:
     time.sleep(4)
 print(float(step(x)), float(long(x)), float(step(x)))
@@ -214,7 +214,7 @@ def test_a_port_that_another_job_has(processes):
             ("os.kill(os.getpid(), signal.SIGSTOP)", "process 1 did not come, or does not answer"),
             (
                 "x @ jnp.ones(3)",
-                "its last words were: minijax_stage2.errors.ShapeMismatchError: matmul: axis 0",
+                "its last words were: glassjax_stage2.errors.ShapeMismatchError: matmul: axis 0",
             ),
         ],
     ),
@@ -231,7 +231,7 @@ time.sleep(60)
     grace = "2" if "SIGSTOP" in fault else "30"
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "minijax.distributed.launch", "-n", "2", "--grace", grace),
+            *(sys.executable, "-m", "glassjax.distributed.launch", "-n", "2", "--grace", grace),
             processes.program(STEP + program),
         ],
         env=environment(**BRIEF),

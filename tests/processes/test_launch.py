@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from several_processes import BEGIN, PATIENCE, environment
 
-from minijax.distributed.launch import _lines_of, main
+from glassjax.distributed.launch import _lines_of, main
 
-MINIMAL = "import os, signal, sys, time\nrank = int(os.environ['MINIJAX_PROCESS_ID'])\n"
+MINIMAL = "import os, signal, sys, time\nrank = int(os.environ['GLASSJAX_PROCESS_ID'])\n"
 
 
 def command(program, *options, arguments=()):
-    return [sys.executable, "-m", "minijax.distributed.launch", *options, program, *arguments]
+    return [sys.executable, "-m", "glassjax.distributed.launch", *options, program, *arguments]
 
 
 def launch(processes, source, *options, begin=MINIMAL, arguments=(), **variables):
@@ -52,7 +52,7 @@ def variables_of(pid):
 
 def test_processes_share_their_devices(processes):
     program = """
-    print(rank, sys.argv[1:], [device.id for device in minijax.devices()])
+    print(rank, sys.argv[1:], [device.id for device in glassjax.devices()])
     """
     done = launch(
         processes,
@@ -125,7 +125,7 @@ def test_one_that_does_not_listen_is_killed(processes):
 
 def test_all_are_started_again(processes):
     program = """
-    attempt = int(os.environ["MINIJAX_RESTART_COUNT"])
+    attempt = int(os.environ["GLASSJAX_RESTART_COUNT"])
     print("attempt", attempt)
     sys.exit(attempt < 2 and rank == 1)
     """
@@ -217,13 +217,14 @@ def test_modules_are_programs_too():
 # The example, of which process 1 ends at its second checkpoint when it first gets there.
 EXAMPLE = """
 import os, runpy, signal, sys
-from minijax import checkpoints
+from glassjax import checkpoints
 
 save, pending = checkpoints.save, []
 
 
 def save_or_end(directory, step, *args, **options):
-    if step == 8 and os.environ["MINIJAX_PROCESS_ID"] == "1" != os.environ["MINIJAX_RESTART_COUNT"]:
+    number, restarts = (os.environ[f"GLASSJAX_{n}"] for n in ("PROCESS_ID", "RESTART_COUNT"))
+    if step == 8 and number == "1" != restarts:
         pending[-1].wait()
         os.kill(os.getpid(), signal.SIGKILL)
     pending.append(save(directory, step, *args, **options))
@@ -241,8 +242,8 @@ def test_the_example_goes_on_where_one_of_its_processes_was_killed(tmp_path, pro
     """By `--max-restarts`, from its last checkpoint, to the losses that one device has."""
     pytest.importorskip("tensorstore")
     cache = {
-        "MINIJAX_ENABLE_COMPILATION_CACHE": "true",
-        "MINIJAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache"),
+        "GLASSJAX_ENABLE_COMPILATION_CACHE": "true",
+        "GLASSJAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache"),
     }
 
     def report(*options, arguments):

@@ -9,7 +9,7 @@ import pytest
 from libraries import assert_all_same_results
 from shares import IS_NIGHT, a_few, one_in
 
-import minijax
+import glassjax
 
 WIDTHS = [False, True]
 
@@ -51,7 +51,7 @@ def drawn(calls, seeds):
             out.append(getattr(lib.random, name)(key, *args))
         return out
 
-    for lib in (minijax, jax):
+    for lib in (glassjax, jax):
         program = lib.jit(functools.partial(everything, lib))
         yield [x for seed in seeds for x in program(lib.random.key(seed), arrays)]
 
@@ -70,11 +70,11 @@ def assert_each(calls, ours, theirs, check):
 
 @every_width
 def test_keys_of_seeds(x64):
-    with jax.enable_x64(x64), minijax.enable_x64(x64):
+    with jax.enable_x64(x64), glassjax.enable_x64(x64):
         for seed in SEEDS:
             theirs = jax.random.PRNGKey(seed)
-            same(minijax.random.PRNGKey(seed), theirs)
-            same(minijax.random.key_data(minijax.random.key(seed)), theirs)
+            same(glassjax.random.PRNGKey(seed), theirs)
+            same(glassjax.random.key_data(glassjax.random.key(seed)), theirs)
 
 
 TRIALS = np.float32([5, 30, 100, 1e5, -1, np.nan, np.inf, 7.5, 1000, 0, 40])
@@ -200,7 +200,7 @@ def test_nearly_the_same_numbers():
         np.testing.assert_allclose(mine, jaxs, rtol=20 * eps, atol=20 * eps * scale)
 
     calls = a_few(each_call(NEARLY))
-    with jax.enable_x64(False), minijax.enable_x64(False):
+    with jax.enable_x64(False), glassjax.enable_x64(False):
         assert_each(calls, *drawn(calls, [0]), check)
 
 
@@ -232,7 +232,7 @@ def test_approximate_methods(x64):
 
         return program
 
-    with jax.enable_x64(x64), minijax.enable_x64(x64):
+    with jax.enable_x64(x64), glassjax.enable_x64(x64):
         names = APPROXIMATE if IS_NIGHT else ("gamma", "poisson")
         assert_all_same_results({name: of(name) for name in names}, rtol=2e-5)
 
@@ -266,7 +266,7 @@ def assert_same_bits(cases, x64, units=0):
             (name, a_few(calls) if name in OF_ARGUMENTS else calls[:1]) for name, calls in cases
         ]
     calls = each_call(cases)
-    with jax.enable_x64(x64), minijax.enable_x64(x64):
+    with jax.enable_x64(x64), glassjax.enable_x64(x64):
         assert_each(calls, *drawn(calls, (0, 42)), lambda name, mine, jaxs: same(mine, jaxs, units))
 
 
@@ -297,9 +297,9 @@ def test_the_same_bits_outside_of_programs():
         ("bernoulli", (np.float32([0.1, 0.9]),)),
         ("permutation", (10,)),
     ]
-    with jax.enable_x64(False), minijax.enable_x64(False):
+    with jax.enable_x64(False), glassjax.enable_x64(False):
         for name, args in calls:
-            same(*(getattr(lib.random, name)(lib.random.key(1), *args) for lib in (minijax, jax)))
+            same(*(getattr(lib.random, name)(lib.random.key(1), *args) for lib in (glassjax, jax)))
 
 
 @pytest.mark.parametrize("x64", one_in(2, [True, False]))
@@ -319,10 +319,10 @@ def test_bits_of_xla(x64):
         keys = np.arange(8, dtype=np.uint32).reshape(2, 4)
         return lib.vmap(lambda key: lib.lax.rng_bit_generator(key, (3,)))(keys)
 
-    with jax.enable_x64(x64), minijax.enable_x64(x64):
+    with jax.enable_x64(x64), glassjax.enable_x64(x64):
         ours, theirs = (
             jax.tree.leaves(lib.jit(lambda lib=lib: (bits_of_all(lib.lax), mapped(lib)))())
-            for lib in (minijax, jax)
+            for lib in (glassjax, jax)
         )
         for mine, jaxs in zip(ours, theirs, strict=True):
             same(mine, jaxs)
@@ -366,10 +366,10 @@ def test_gradients_by_parameters(names):
         return {name: gradient(name) for name in names}
 
     a = np.float32([0.2, 1.5, 3.0])
-    with jax.enable_x64(False), minijax.enable_x64(False):
+    with jax.enable_x64(False), glassjax.enable_x64(False):
         ours, theirs = (
             lib.jit(functools.partial(gradients, lib))(lib.random.key(7), a)
-            for lib in (minijax, jax)
+            for lib in (glassjax, jax)
         )
     for name in names:
         assert ours[name].dtype == theirs[name].dtype == np.float32

@@ -6,7 +6,7 @@ import pytest
 from libraries import assert_all_same_results, assert_same_results, refused
 from shares import IS_NIGHT, a_few
 
-import minijax
+import glassjax
 
 WORDS = np.array([[0, 1], [2, 3], [2**32 - 1, 7]], np.uint32)
 
@@ -68,7 +68,7 @@ KEYS = {
 
 @pytest.mark.parametrize("x64", [False, True], ids=["32", "64"])
 def test_keys(x64):
-    with jax.enable_x64(x64), minijax.enable_x64(x64):
+    with jax.enable_x64(x64), glassjax.enable_x64(x64):
         assert_all_same_results(
             {
                 name: lambda n, lib, make=make: words(lib, make(lib.random, n))
@@ -81,13 +81,15 @@ def test_keys_outside_of_programs():
     names = a_few(KEYS)
 
     def everything():
-        return {name: words(minijax, KEYS[name](minijax.random, minijax.numpy)) for name in names}
+        return {
+            name: words(glassjax, KEYS[name](glassjax.random, glassjax.numpy)) for name in names
+        }
 
-    with minijax.enable_x64(False):
-        found, expected = everything(), minijax.jit(everything)()
+    with glassjax.enable_x64(False):
+        found, expected = everything(), glassjax.jit(everything)()
     for name in names:
         for one, other in zip(
-            *map(minijax.tree.leaves, (found[name], expected[name])), strict=True
+            *map(glassjax.tree.leaves, (found[name], expected[name])), strict=True
         ):
             np.testing.assert_array_equal(one, other, err_msg=name)
 
@@ -135,15 +137,15 @@ def test_keys_in_transformations():
             )["x"],
         ]  # fmt: skip
 
-    with jax.enable_x64(False), minijax.enable_x64(False):
+    with jax.enable_x64(False), glassjax.enable_x64(False):
         jitted = lambda n, lib: lib.jit(lambda: steps(lib, n))()  # noqa: E731
         assert_same_results(jitted)
         if not IS_NIGHT:
             return
-        eager = steps(minijax, minijax.numpy)
+        eager = steps(glassjax, glassjax.numpy)
         for found, expected in zip(
-            minijax.tree.leaves(eager),
-            minijax.tree.leaves(jitted(minijax.numpy, minijax)),
+            glassjax.tree.leaves(eager),
+            glassjax.tree.leaves(jitted(glassjax.numpy, glassjax)),
             strict=True,
         ):
             np.testing.assert_allclose(found, expected, rtol=1e-6)
@@ -157,7 +159,7 @@ def test_what_is_said_of_keys():
         lambda r: str(r.key_dtype() == r.key(0).dtype),
         lambda r: str(r.key_dtype("threefry2x32") == r.key_dtype()),
     ]:
-        assert program(minijax.random) == program(jax.random)
+        assert program(glassjax.random) == program(jax.random)
     assert_all_same_results([
         lambda n, lib: n.issubdtype(lib.random.key(0).dtype, lib.dtypes.extended),
         lambda n, lib: n.issubdtype(lib.random.PRNGKey(0).dtype, lib.dtypes.prng_key),
@@ -204,7 +206,7 @@ def test_what_is_refused_with_jaxs_class_of_error():
 
 
 def test_keys_are_compared_exactly():
-    for lib in (minijax, jax):
+    for lib in (glassjax, jax):
         a, b = lib.random.split(lib.random.key(0))
         assert not lib.numpy.allclose(a, b)
         assert lib.numpy.isclose(a, a)

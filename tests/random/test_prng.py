@@ -8,7 +8,7 @@ import pytest
 from libraries import assert_all_same_results, assert_same_results, refused
 from shares import IS_NIGHT, one_in
 
-import minijax
+import glassjax
 
 compare = partial(assert_same_results, rtol=0)
 MODES = {
@@ -193,7 +193,7 @@ def test_dtypes_of_implementations():
         lambda r: repr(r.split(r.key(3, impl="rbg"))),
         lambda r: str(r.key_impl(r.key(3, impl="unsafe_rbg"))),
     ):
-        assert make(minijax.random) == make(jax.random)
+        assert make(glassjax.random) == make(jax.random)
 
 
 WRONG = {
@@ -217,8 +217,8 @@ def test_what_is_refused():
 
 def test_older_keys_may_be_refused():
     for value in ("warn", "error"):
-        with jax.legacy_prng_key(value), minijax.legacy_prng_key(value):
-            for lib in (jax, minijax):
+        with jax.legacy_prng_key(value), glassjax.legacy_prng_key(value):
+            for lib in (jax, glassjax):
                 key = lib.random.PRNGKey(0)
                 is_error = value == "error"
                 with pytest.raises(ValueError, match="key") if is_error else pytest.warns():
@@ -233,17 +233,17 @@ PATTERNS = np.uint32([0, 1, 0x80000000, 0x7FF00000, 0x7FF00001, 0xFFF00001, 0x00
 
 def test_every_pattern_of_bits_survives():
     chosen = PATTERNS[np.random.default_rng(0).integers(0, len(PATTERNS), (64, 4))]
-    keys = minijax.random.wrap_key_data(chosen, impl="rbg")
-    data, lax = minijax.random.key_data, minijax.lax
+    keys = glassjax.random.wrap_key_data(chosen, impl="rbg")
+    data, lax = glassjax.random.key_data, glassjax.lax
     places = np.arange(64) * 7 % 64
     for moved, expected in [
         (keys, chosen),
         (keys[places], chosen[places]),
         (keys.reshape(8, 8).T.ravel(), chosen.reshape(8, 8, 4).swapaxes(0, 1).reshape(64, 4)),
-        (minijax.numpy.where(places % 2 == 0, keys, keys[::-1]),
+        (glassjax.numpy.where(places % 2 == 0, keys, keys[::-1]),
          np.where((places % 2 == 0)[:, None], chosen, chosen[::-1])),
         (lax.scan(lambda k, x: (x, k), keys[0], keys)[1], chosen[[0, *range(63)]]),
-        (minijax.jit(lambda: minijax.numpy.flip(keys))(), chosen[::-1]),
+        (glassjax.jit(lambda: glassjax.numpy.flip(keys))(), chosen[::-1]),
     ]:  # fmt: skip
         np.testing.assert_array_equal(data(moved), expected)
     np.testing.assert_array_equal(keys == keys[0], (chosen == chosen[0]).all(1))

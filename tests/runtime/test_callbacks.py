@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from tables import for_each
 
-import minijax
-import minijax.debug
-import minijax.experimental
-import minijax_stage3
-from minijax.errors import ExecutionError
+import glassjax
+import glassjax.debug
+import glassjax.experimental
+import glassjax_stage3
+from glassjax.errors import ExecutionError
 
 X = np.linspace(-1.0, 1.0, 3)
 
@@ -186,15 +186,15 @@ def all_of_them(library, see, do, x):
 
 def test_what_programs_do_is_done_once_and_in_order():
     log, out = logged(jax, all_of_them, 1.5)
-    compiled, found = logged(minijax, all_of_them, 1.5)
+    compiled, found = logged(glassjax, all_of_them, 1.5)
     for name in PROGRAMS:
         expected = [entry for entry in log if entry[0][0] == name]
         assert expected
         assert [entry for entry in compiled if entry[0][0] == name] == expected
-        evaluated, ours = logged(minijax, partial(named, name), 1.5)
+        evaluated, ours = logged(glassjax, partial(named, name), 1.5)
         assert evaluated == expected
         for each in (found[name], ours):
-            minijax.tree.map(np.testing.assert_allclose, each, out[name])
+            glassjax.tree.map(np.testing.assert_allclose, each, out[name])
 
 
 def test_mapped_functions_that_look_on_see_one_example_after_the_other():
@@ -210,7 +210,7 @@ def test_mapped_functions_that_look_on_see_one_example_after_the_other():
         return library.vmap(f, (0, None))(library.numpy.arange(3.0), x)
 
     expected, out = logged(jax, program, 2.0)
-    found, ours = logged(minijax, program, 2.0)
+    found, ours = logged(glassjax, program, 2.0)
     assert found == expected
     np.testing.assert_allclose(ours, out)
 
@@ -233,19 +233,19 @@ def test_nothing_is_done_twice_because_something_is_computed_twice():
         )
         return out, f_jvp(1.0), f_jvp(1.0)
 
-    once, _ = logged(minijax, looked_at, 1.5)
-    assert logged(minijax, checkpointed, 1.5)[0] == once
-    found, (out, *slopes) = logged(minijax, linearized, 2.0)
+    once, _ = logged(glassjax, looked_at, 1.5)
+    assert logged(glassjax, checkpointed, 1.5)[0] == once
+    found, (out, *slopes) = logged(glassjax, linearized, 2.0)
     assert found == [("round", 2.0), ("round", 4.0)]
     assert (out, *slopes) == (16.0, 32.0, 32.0)
 
 
 def test_the_order_holds_between_programs():
     log = Log()
-    f = minijax.jit(lambda x: minijax.debug.callback(log.noting("f"), x))
+    f = glassjax.jit(lambda x: glassjax.debug.callback(log.noting("f"), x))
     for number in range(5):
         f(number)
-        minijax.debug.callback(log.noting("eager"), number)
+        glassjax.debug.callback(log.noting("eager"), number)
         log.append(number)
     assert log == [x for i in range(5) for x in (("f", i), ("eager", i), i)]
 
@@ -278,8 +278,8 @@ def test_mapped_pure_functions_get_the_arguments_that_the_method_says():
 
         return library.tree.map(np.asarray, library.jit(everything)()), shapes
 
-    (expected, shapes), (found, ours) = run(jax), run(minijax)
-    minijax.tree.map(np.testing.assert_allclose, found, expected)
+    (expected, shapes), (found, ours) = run(jax), run(glassjax)
+    glassjax.tree.map(np.testing.assert_allclose, found, expected)
     assert ours == shapes
 
 
@@ -287,11 +287,11 @@ def test_pure_functions_are_called_only_where_their_results_are_needed():
     called = []
 
     def f(x):
-        return minijax.pure_callback(lambda x: called.append(1) or np.asarray(x), x, x)
+        return glassjax.pure_callback(lambda x: called.append(1) or np.asarray(x), x, x)
 
-    minijax.jit(lambda x: (f(x), x)[1])(X)
+    glassjax.jit(lambda x: (f(x), x)[1])(X)
     assert not called
-    np.testing.assert_array_equal(minijax.jit(f)(X), X)
+    np.testing.assert_array_equal(glassjax.jit(f)(X), X)
     assert called == [1]
 
 
@@ -301,13 +301,13 @@ DTYPES = [
 
 
 def test_arrays_of_every_dtype_go_there_and_back():
-    xs = [minijax.numpy.asarray(np.ones((2, 3)), dtype) for dtype in DTYPES]
+    xs = [glassjax.numpy.asarray(np.ones((2, 3)), dtype) for dtype in DTYPES]
 
     def same(x):
-        assert type(x) is type(minijax.numpy.ones(1))
+        assert type(x) is type(glassjax.numpy.ones(1))
         return x
 
-    outs = minijax.jit(lambda xs: [minijax.pure_callback(same, x, x) for x in xs])(xs)
+    outs = glassjax.jit(lambda xs: [glassjax.pure_callback(same, x, x) for x in xs])(xs)
     for x, out in zip(xs, outs, strict=True):
         assert out.dtype == x.dtype
         np.testing.assert_array_equal(np.asarray(out), np.asarray(x))
@@ -353,9 +353,9 @@ def test_errors_are_of_jaxs_classes(bad):
         return info.value
 
     theirs = raised(jax)
-    for ours in (raised(minijax), raised(minijax, minijax.jit)):
+    for ours in (raised(glassjax), raised(glassjax, glassjax.jit)):
         if isinstance(theirs, jax.errors.JaxRuntimeError):
-            assert isinstance(ours, minijax.errors.JaxRuntimeError)
+            assert isinstance(ours, glassjax.errors.JaxRuntimeError)
         else:
             assert type(ours) is type(theirs)
         assert str(ours)
@@ -368,19 +368,19 @@ def failing(x):
 @pytest.mark.parametrize("jitted", [False, True])
 def test_an_exception_reaches_the_user_with_its_traceback(jitted):
     def f(x):
-        minijax.debug.callback(failing, x)
+        glassjax.debug.callback(failing, x)
         return x
 
     with pytest.raises(ExecutionError) as info:
-        (minijax.jit(f) if jitted else f)(X)
+        (glassjax.jit(f) if jitted else f)(X)
     assert isinstance(info.value.__cause__, KeyError)
     message = str(info.value)
     assert "test_callbacks.py" in message
     assert 'raise KeyError("the culprit")' in message
-    for ours in (minijax, minijax_stage3):  # whose frames are hidden there
+    for ours in (glassjax, glassjax_stage3):  # whose frames are hidden there
         assert os.path.dirname(ours.__file__) not in message
     with pytest.raises(ExecutionError):  # and the next call fails for the same reason
-        (minijax.jit(f) if jitted else f)(X)
+        (glassjax.jit(f) if jitted else f)(X)
 
 
 def test_what_is_no_error_passes_through():
@@ -388,16 +388,16 @@ def test_what_is_no_error_passes_through():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        minijax.jit(lambda x: minijax.experimental.io_callback(interrupted, None, x))(X)
+        glassjax.jit(lambda x: glassjax.experimental.io_callback(interrupted, None, x))(X)
 
 
 def test_functions_may_compute_with_the_library_from_several_threads():
-    jnp = minijax.numpy
+    jnp = glassjax.numpy
 
     def nested(x):
-        return np.asarray(minijax.jit(lambda y: y @ y + minijax.grad(jnp.sum)(y))(x))
+        return np.asarray(glassjax.jit(lambda y: y @ y + glassjax.grad(jnp.sum)(y))(x))
 
-    f = minijax.jit(lambda x: minijax.pure_callback(nested, x, x) @ x)
+    f = glassjax.jit(lambda x: glassjax.pure_callback(nested, x, x) @ x)
     x = np.eye(300)
     outs = []
     threads = [threading.Thread(target=lambda: outs.append(f(x))) for _ in range(4)]
@@ -412,16 +412,17 @@ def test_functions_may_compute_with_the_library_from_several_threads():
 
 def test_programs_are_waited_for_also_by_an_asynchronous_client():
     program = """
-import minijax, numpy as np
-minijax.config.update("jax_cpu_enable_async_dispatch", True)
+import glassjax, numpy as np
+glassjax.config.update("jax_cpu_enable_async_dispatch", True)
 log = []
-x = minijax.numpy.ones((500, 500))
-long = minijax.jit(lambda x: x @ x @ x / 500**2)
-look = minijax.jit(lambda x: (minijax.debug.callback(lambda v: log.append(int(v)), x[0, 0]), x)[1])
+x = glassjax.numpy.ones((500, 500))
+long = glassjax.jit(lambda x: x @ x @ x / 500**2)
+seen = lambda x: glassjax.debug.callback(lambda v: log.append(int(v)), x[0, 0])
+look = glassjax.jit(lambda x: (seen(x), x)[1])
 for number in range(3):
     x = look(long(x))
     log.append(-number)
-nested = minijax.jit(lambda x: minijax.pure_callback(lambda x: np.asarray(long(x)), x, x))
+nested = glassjax.jit(lambda x: glassjax.pure_callback(lambda x: np.asarray(long(x)), x, x))
 print(log, float(nested(long(x))[0, 0]))
 """
     result = subprocess.run(
@@ -431,9 +432,9 @@ print(log, float(nested(long(x))[0, 0]))
 
 
 def test_programs_that_call_python_are_not_exported():
-    f = minijax.jit(lambda x: (minijax.debug.print("{}", x), x)[1])
+    f = glassjax.jit(lambda x: (glassjax.debug.print("{}", x), x)[1])
     with pytest.raises(ValueError, match="`<lambda>` calls Python functions of this process"):
-        minijax.export.export(f)(X)
+        glassjax.export.export(f)(X)
 
 
 COMPUTATIONS = {
@@ -455,14 +456,14 @@ def test_computations_on_elements_call_no_python(computation):
 
         return lib.jit(lambda x: computation(lib, x, seen))(np.ones(3))
 
-    for lib in (minijax, jax):
+    for lib in (glassjax, jax):
         with pytest.raises(NotImplementedError):
             run(lib)
     with pytest.raises(NotImplementedError, match="Call Python on the whole array"):
         computation(
-            minijax,
-            minijax.numpy.ones(3),
-            lambda x: minijax.pure_callback(np.sin, minijax.ShapeDtypeStruct((), x.dtype), x),
+            glassjax,
+            glassjax.numpy.ones(3),
+            lambda x: glassjax.pure_callback(np.sin, glassjax.ShapeDtypeStruct((), x.dtype), x),
         )
 
 
@@ -472,12 +473,12 @@ def test_callbacks_of_examples_that_end_at_different_times():
             io_callback(lambda: None, None)
             return i + 1
 
-        return minijax.lax.while_loop(lambda i: i < n, body, 0)
+        return glassjax.lax.while_loop(lambda i: i < n, body, 0)
 
     def choose(n):
-        return minijax.lax.switch(n, [lambda: 0, lambda: io_callback(lambda: 1, np.int32(0))])
+        return glassjax.lax.switch(n, [lambda: 0, lambda: io_callback(lambda: 1, np.int32(0))])
 
-    io_callback = minijax.experimental.io_callback
+    io_callback = glassjax.experimental.io_callback
     for function in (count, choose):
         with pytest.raises(NotImplementedError, match="io_callback in it would run for all"):
-            minijax.vmap(function)(np.array([1, 3]))
+            glassjax.vmap(function)(np.array([1, 3]))

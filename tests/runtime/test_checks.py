@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from shares import one_in
 
-import minijax
-from minijax import config, lax
-from minijax import numpy as jnp
+import glassjax
+from glassjax import config, lax
+from glassjax import numpy as jnp
 
 X = np.linspace(-1.0, 1.0, 3)
 
@@ -27,26 +27,26 @@ def bad_step(x):
 
 NANS = {
     "eager": lambda: bad_step(0.0),
-    "jit": lambda: minijax.jit(bad_step)(0.0),
-    "jit in jit": lambda: minijax.jit(lambda x: minijax.jit(bad_step)(x) * 2)(0.0),
-    "jit in jit, again": lambda: minijax.jit(minijax.jit(bad_step))(0.0),
+    "jit": lambda: glassjax.jit(bad_step)(0.0),
+    "jit in jit": lambda: glassjax.jit(lambda x: glassjax.jit(bad_step)(x) * 2)(0.0),
+    "jit in jit, again": lambda: glassjax.jit(glassjax.jit(bad_step))(0.0),
     "scan": lambda: lax.scan(lambda c, x: (bad_step(c), x), 0.0, X),
-    "while": lambda: minijax.jit(
+    "while": lambda: glassjax.jit(
         lambda x: lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, bad_step(c[1])), (0, x))
     )(0.0),
-    "cond": lambda: minijax.jit(lambda x: lax.cond(x < 1, bad_step, lambda x: x, x))(0.0),
-    "vmap": lambda: minijax.vmap(bad_step)(jnp.asarray(X)),
-    "grad": lambda: minijax.grad(bad_step)(0.0),
-    "checkpoint": lambda: minijax.jit(minijax.checkpoint(bad_step))(0.0),
-    "method": lambda: minijax.jit(lambda: jnp.asarray([0.0]).sum() + bad_step(0.0))(),
-    "donated": lambda: minijax.jit(bad_step, donate_argnums=0)(jnp.asarray(0.0)),
+    "cond": lambda: glassjax.jit(lambda x: lax.cond(x < 1, bad_step, lambda x: x, x))(0.0),
+    "vmap": lambda: glassjax.vmap(bad_step)(jnp.asarray(X)),
+    "grad": lambda: glassjax.grad(bad_step)(0.0),
+    "checkpoint": lambda: glassjax.jit(glassjax.checkpoint(bad_step))(0.0),
+    "method": lambda: glassjax.jit(lambda: jnp.asarray([0.0]).sum() + bad_step(0.0))(),
+    "donated": lambda: glassjax.jit(bad_step, donate_argnums=0)(jnp.asarray(0.0)),
 }
 
 
 @pytest.mark.parametrize("program", NANS.values(), ids=NANS)
 def test_the_step_that_computed_no_number_is_named(program):
     program()  # as usual
-    with minijax.debug_nans(True), pytest.raises(FloatingPointError) as info:
+    with glassjax.debug_nans(True), pytest.raises(FloatingPointError) as info:
         program()
     where = f"test_checks.py:{line_of('the culprit')}"
     assert re.search(rf"invalid value \(nan\) encountered in log at .*{where} ", str(info.value))
@@ -54,25 +54,25 @@ def test_the_step_that_computed_no_number_is_named(program):
 
 
 def test_what_no_example_takes_is_no_invalid_number():
-    mapped = minijax.vmap(lambda c, x: lax.cond(c, jnp.log, lambda x: x, x))
+    mapped = glassjax.vmap(lambda c, x: lax.cond(c, jnp.log, lambda x: x, x))
     c, x = jnp.array([True, False]), jnp.array([1.0, -1.0])
-    with minijax.debug_nans(True):
-        for of_all in (mapped, minijax.jit(mapped)):
+    with glassjax.debug_nans(True):
+        for of_all in (mapped, glassjax.jit(mapped)):
             assert of_all(c, x).tolist() == [0, -1]
             with pytest.raises(FloatingPointError, match="in log at"):
                 of_all(c, -x)
-        assert minijax.vmap(mapped)(c[None], x[None]).tolist() == [[0, -1]]
+        assert glassjax.vmap(mapped)(c[None], x[None]).tolist() == [[0, -1]]
 
 
 def test_infinite_numbers_are_found_where_they_are_asked_for():
     def f(x):
         return 1 / jnp.sum(x) + 1
 
-    jitted = minijax.jit(f)
+    jitted = glassjax.jit(f)
     assert np.isinf(jitted(0.0))
-    with minijax.debug_nans(True):
+    with glassjax.debug_nans(True):
         assert np.isinf(jitted(0.0))
-    with minijax.debug_infs(True):
+    with glassjax.debug_infs(True):
         assert np.isnan(jnp.log(-1.0))
         assert jitted(1.0) == 2.0
         for function in (f, jitted):
@@ -81,13 +81,13 @@ def test_infinite_numbers_are_found_where_they_are_asked_for():
     config.update("debug_nans", True)
     try:
         with pytest.raises(FloatingPointError):
-            minijax.jit(lambda x: jnp.sqrt(x))(-1.0)
+            glassjax.jit(lambda x: jnp.sqrt(x))(-1.0)
     finally:
         config.update("debug_nans", False)
 
 
 def test_numbers_of_all_kinds_can_be_looked_at():
-    with minijax.debug_nans(True), minijax.debug_infs(True):
+    with glassjax.debug_nans(True), glassjax.debug_infs(True):
         values = [
             jnp.arange(3),
             jnp.ones(2, "bfloat16"),
@@ -95,9 +95,9 @@ def test_numbers_of_all_kinds_can_be_looked_at():
             jnp.ones(1) > 0,
         ]
         for x in values:
-            assert minijax.jit(lambda x: x + x)(x).shape == x.shape
-        minijax.random.normal(minijax.random.key(0), (3,))
-        minijax.grad(lambda x: jnp.sum(minijax.nn.softmax(x) ** 2))(jnp.arange(3.0))
+            assert glassjax.jit(lambda x: x + x)(x).shape == x.shape
+        glassjax.random.normal(glassjax.random.key(0), (3,))
+        glassjax.grad(lambda x: jnp.sum(glassjax.nn.softmax(x) ** 2))(jnp.arange(3.0))
 
 
 kept = []
@@ -109,13 +109,13 @@ def leaky(x):
 
 
 LEAKS = {
-    "jit": lambda f: minijax.jit(f)(1.0),
-    "jit in jit": lambda f: minijax.jit(lambda x: minijax.jit(f)(x))(1.0),
-    "grad": lambda f: minijax.grad(f)(1.0),
-    "vmap": lambda f: minijax.vmap(f)(X),
+    "jit": lambda f: glassjax.jit(f)(1.0),
+    "jit in jit": lambda f: glassjax.jit(lambda x: glassjax.jit(f)(x))(1.0),
+    "grad": lambda f: glassjax.grad(f)(1.0),
+    "vmap": lambda f: glassjax.vmap(f)(X),
     "scan": lambda f: lax.scan(lambda c, x: (f(c), x), 1.0, X),
-    "cond": lambda f: minijax.jit(lambda x: lax.cond(x > 0, f, lambda x: x, x))(1.0),
-    "make_jaxpr": lambda f: minijax.make_jaxpr(f)(1.0),
+    "cond": lambda f: glassjax.jit(lambda x: lax.cond(x > 0, f, lambda x: x, x))(1.0),
+    "make_jaxpr": lambda f: glassjax.make_jaxpr(f)(1.0),
 }
 
 
@@ -125,11 +125,11 @@ def test_tracers_that_outlive_their_call_are_found(name):
     try:
         program(leaky)  # as usual
         kept.clear()
-        minijax.clear_caches()  # it is where functions are traced that tracers leak
-        with minijax.checking_leaks():
+        glassjax.clear_caches()  # it is where functions are traced that tracers leak
+        with glassjax.checking_leaks():
             program(lambda x: x * 2)
             with pytest.raises(
-                minijax.errors.UnexpectedTracerError, match="kept in a list"
+                glassjax.errors.UnexpectedTracerError, match="kept in a list"
             ) as info:
                 program(leaky)
         assert "leaked tracers" in str(info.value)
@@ -140,18 +140,18 @@ def test_tracers_that_outlive_their_call_are_found(name):
 
 def test_looking_for_leaks_by_the_name_of_the_setting():
     def leaks():
-        minijax.clear_caches()
+        glassjax.clear_caches()
         try:
-            minijax.jit(leaky)(1.0)
-        except minijax.errors.UnexpectedTracerError:
+            glassjax.jit(leaky)(1.0)
+        except glassjax.errors.UnexpectedTracerError:
             return True
         finally:
             kept.clear()
         return False
 
     assert not leaks()
-    with minijax.check_tracer_leaks():
+    with glassjax.check_tracer_leaks():
         assert leaks()
-        with minijax.check_tracer_leaks(False):
+        with glassjax.check_tracer_leaks(False):
             assert not leaks()
     assert not leaks()

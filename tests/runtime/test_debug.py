@@ -9,9 +9,9 @@ import jax.experimental
 import numpy as np
 import pytest
 
-import minijax
-import minijax.debug
-import minijax.experimental
+import glassjax
+import glassjax.debug
+import glassjax.experimental
 
 X = np.linspace(-1.0, 1.0, 3)
 
@@ -38,7 +38,7 @@ def test_printing(capsys):
 
     expected = prints(jax, X)
     assert len(expected.splitlines()) == 14
-    assert prints(minijax, X) == expected
+    assert prints(glassjax, X) == expected
 
 
 def test_a_breakpoint_asks_and_shows_values(monkeypatch):
@@ -47,12 +47,12 @@ def test_a_breakpoint_asks_and_shows_values(monkeypatch):
     def f(x):
         y = x * 2
         asked = io.StringIO("p y\ny + 1\nkind\nu\np outer\nd\nd\nmissing\nl\nbt\nh\nc\n")
-        minijax.debug.breakpoint(stdin=asked, stdout=out)
+        glassjax.debug.breakpoint(stdin=asked, stdout=out)
         return y
 
     def caller():
         outer = [1, "text"]
-        return minijax.jit(f)(3.0), outer
+        return glassjax.jit(f)(3.0), outer
 
     kind = "no array"
     assert kind
@@ -69,21 +69,21 @@ def test_a_breakpoint_asks_and_shows_values(monkeypatch):
         assert part in shown
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     with pytest.raises(RuntimeError, match=r"there is no terminal.*debug\.print"):
-        minijax.debug.breakpoint()
+        glassjax.debug.breakpoint()
     with pytest.raises(ValueError, match="backend has to be None or 'cli'"):
-        minijax.debug.breakpoint(backend="web")
+        glassjax.debug.breakpoint(backend="web")
     with pytest.raises(SystemExit):
-        minijax.jit(lambda: minijax.debug.breakpoint(stdin=io.StringIO("q\n"), stdout=out))()
+        glassjax.jit(lambda: glassjax.debug.breakpoint(stdin=io.StringIO("q\n"), stdout=out))()
 
 
 def test_values_are_written_to_the_log(caplog):
-    for library in (jax, minijax):
+    for library in (jax, glassjax):
         caplog.clear()
         with caplog.at_level("INFO"):
             f = library.jit(lambda x, log=library.debug.log: (log("x = {x}", x=x), 2 * x)[1])
             f(3)
             library.effects_barrier()
         assert [record.getMessage() for record in caplog.records] == ["x = 3"]
-    assert caplog.records[0].name.startswith("minijax.debug")
+    assert caplog.records[0].name.startswith("glassjax.debug")
     with pytest.raises(ValueError, match="no place"):
-        minijax.debug.log("x", 1)
+        glassjax.debug.log("x", 1)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tables import for_each
 
-import minijax
-import minijax.numpy
+import glassjax
+import glassjax.numpy
 
 
 @for_each(
@@ -39,9 +39,9 @@ def test_copies_start_not_in_programs(lib):
 
 
 def test_what_lies_on_the_one_device_stays():
-    x = {"a": minijax.numpy.ones(2)}
-    found = minijax.lax.with_sharding_constraint(x, minijax.devices()[0])
+    x = {"a": glassjax.numpy.ones(2)}
+    found = glassjax.lax.with_sharding_constraint(x, glassjax.devices()[0])
     np.testing.assert_array_equal(found["a"], x["a"])
-    assert minijax.vmap(lambda x: minijax.lax.pcast(x, "i", to="varying"), axis_name="i")(x) == x
+    assert glassjax.vmap(lambda x: glassjax.lax.pcast(x, "i", to="varying"), axis_name="i")(x) == x
     with pytest.raises(NameError, match="unbound axis name: j"):
-        minijax.lax.pcast(x, "j", to="varying")
+        glassjax.lax.pcast(x, "j", to="varying")

@@ -3,13 +3,13 @@
 import jax
 import numpy as np
 
-import minijax
-from minijax import config
+import glassjax
+from glassjax import config
 
 X = np.linspace(-1.0, 1.0, 3)
 
 
-LIBRARIES = [jax, minijax]
+LIBRARIES = [jax, glassjax]
 
 
 def both(program):
@@ -60,17 +60,17 @@ def test_without_jit_programs_are_python():
 
 
 def test_without_jit_loops_give_arrays():
-    with minijax.disable_jit():
-        n = minijax.lax.while_loop(lambda n: n < 3, lambda n: n + 1, 0)
-    assert (type(n), n.dtype, n.weak_type) == (minijax.Array, "int64", True)
+    with glassjax.disable_jit():
+        n = glassjax.lax.while_loop(lambda n: n < 3, lambda n: n + 1, 0)
+    assert (type(n), n.dtype, n.weak_type) == (glassjax.Array, "int64", True)
 
 
 def test_without_jit_nothing_is_traced_and_with_it_all_is_as_before():
     seen = []
-    f = minijax.jit(lambda x: seen.append(isinstance(x, minijax.core.Tracer)) or x + 1)
-    with minijax.disable_jit():
+    f = glassjax.jit(lambda x: seen.append(isinstance(x, glassjax.core.Tracer)) or x + 1)
+    with glassjax.disable_jit():
         f(1.0)
-        with minijax.disable_jit(False):
+        with glassjax.disable_jit(False):
             f(1.0)
         f(1.0)
     f(1.0)
@@ -98,7 +98,7 @@ def test_what_is_known_can_be_computed_while_tracing():
                 jitted = library.jit(lambda y: jnp.sum(y * y))(table)
                 looped = library.lax.fori_loop(0, 3, lambda i, c: c + i, 0)
                 # JAX leaves custom derivatives to what is around
-                custom = twice(table[1]) if library is minijax else 2.0
+                custom = twice(table[1]) if library is glassjax else 2.0
                 slope = library.grad(lambda y: y**3)(2.0)
                 chosen = library.lax.cond(table[0] > 0, lambda: 1, lambda: 2)
                 numbers = [float(y) for y in (jitted, looped, custom, slope, chosen)]

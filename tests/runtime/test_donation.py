@@ -5,10 +5,10 @@ import copy
 import numpy as np
 import pytest
 
-import minijax
-import minijax.numpy as jnp
-from minijax import lax
-from minijax.sharding import AxisType, NamedSharding, PartitionSpec, SingleDeviceSharding
+import glassjax
+import glassjax.numpy as jnp
+from glassjax import lax
+from glassjax.sharding import AxisType, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 COPIES = {
     "array": jnp.array,
@@ -30,20 +30,20 @@ def on_one_device():
 
 
 def on_a_mesh():
-    mesh = minijax.make_mesh((1,), ("x",), axis_types=(AxisType.Auto,))
-    return minijax.device_put(np.arange(3.0), NamedSharding(mesh, PartitionSpec("x")))
+    mesh = glassjax.make_mesh((1,), ("x",), axis_types=(AxisType.Auto,))
+    return glassjax.device_put(np.arange(3.0), NamedSharding(mesh, PartitionSpec("x")))
 
 
 def placed():
-    return minijax.device_put(np.arange(3.0), SingleDeviceSharding(minijax.devices()[0]))
+    return glassjax.device_put(np.arange(3.0), SingleDeviceSharding(glassjax.devices()[0]))
 
 
-@minijax.jit
+@glassjax.jit
 def plus_one(x):
     return x + 1
 
 
-donating = minijax.jit(lambda x: x + 1, donate_argnums=0)
+donating = glassjax.jit(lambda x: x + 1, donate_argnums=0)
 
 
 @pytest.mark.parametrize("make", [on_one_device, on_a_mesh, placed])
@@ -61,11 +61,11 @@ def test_a_copy_outlives_a_donation(make):
 
 
 def test_keys_are_copied():
-    key = minijax.random.key(3)
+    key = glassjax.random.key(3)
     backup = jnp.array(key)
-    minijax.jit(lambda key: minijax.random.split(key)[0], donate_argnums=0)(key)
-    expected = minijax.random.key_data(minijax.random.key(3))
-    np.testing.assert_array_equal(minijax.random.key_data(backup), expected)
+    glassjax.jit(lambda key: glassjax.random.split(key)[0], donate_argnums=0)(key)
+    expected = glassjax.random.key_data(glassjax.random.key(3))
+    np.testing.assert_array_equal(glassjax.random.key_data(backup), expected)
 
 
 def test_without_a_copy_an_array_is_taken_as_it_is():
@@ -76,32 +76,32 @@ def test_without_a_copy_an_array_is_taken_as_it_is():
 
 
 def test_in_a_program_nothing_is_copied():
-    jaxpr = minijax.make_jaxpr(lambda x: jnp.array(x, copy=True))(1.0).jaxpr
+    jaxpr = glassjax.make_jaxpr(lambda x: jnp.array(x, copy=True))(1.0).jaxpr
     assert not jaxpr.eqns
 
 
 class TestReferences:
     def test_what_they_were_made_from(self):
         x = on_one_device()
-        ref = minijax.new_ref(x)
+        ref = glassjax.new_ref(x)
         donating(x)
         np.testing.assert_array_equal(ref[...], np.arange(3.0))
         ref[0] = 1.0
 
     def test_what_was_read(self):
-        ref = minijax.new_ref(np.arange(3.0))
-        for read in (ref[...], minijax.ref.get(ref), ref[:]):
+        ref = glassjax.new_ref(np.arange(3.0))
+        for read in (ref[...], glassjax.ref.get(ref), ref[:]):
             donating(read)
         np.testing.assert_array_equal(ref[...], np.arange(3.0))
 
     def test_what_was_written(self):
-        ref, x = minijax.new_ref(np.zeros(3)), on_one_device()
+        ref, x = glassjax.new_ref(np.zeros(3)), on_one_device()
         ref[...] = x
         donating(x)
         np.testing.assert_array_equal(ref[...], np.arange(3.0))
 
     def test_what_was_swapped_out(self):
-        ref = minijax.new_ref(np.zeros(3))
-        before = minijax.ref.swap(ref, ..., on_one_device())
+        ref = glassjax.new_ref(np.zeros(3))
+        before = glassjax.ref.swap(ref, ..., on_one_device())
         donating(before)
         np.testing.assert_array_equal(ref[...], np.arange(3.0))

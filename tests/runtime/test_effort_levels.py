@@ -13,14 +13,14 @@ import pytest
 from jax import ad_checkpoint as _jax_ad_checkpoint  # noqa: F401
 from tables import for_each
 
-import minijax
-import minijax.ad_checkpoint
-import minijax.debug
-import minijax.export
-import minijax.extend
-import minijax.extend.core
-import minijax.interpreters.batching
-import minijax.interpreters.mlir
+import glassjax
+import glassjax.ad_checkpoint
+import glassjax.debug
+import glassjax.export
+import glassjax.extend
+import glassjax.extend.core
+import glassjax.interpreters.batching
+import glassjax.interpreters.mlir
 
 X = np.float32(3)
 
@@ -30,7 +30,7 @@ LEVELS = ["UNKNOWN", "O0", "O1", "O2", "O3"]
 
 
 def test_levels_of_effort_are_jaxs():
-    ours, theirs = minijax.CompilerEffortLevel, jax.CompilerEffortLevel
+    ours, theirs = glassjax.CompilerEffortLevel, jax.CompilerEffortLevel
     assert [(x.name, x.value) for x in ours] == [(x.name, x.value) for x in theirs]
     assert [ours(name).value for name in LEVELS] == [theirs(name).value for name in LEVELS]
 
@@ -61,18 +61,18 @@ def test_settings_say_the_effort_for_all_programs(lib, setting, value):
 
 
 def test_options_of_a_program_come_before_the_settings():
-    chosen = minijax.jit(lambda x: x, compiler_options={"optimization_level": "O3"})
-    with minijax.config.override(optimization_level="O1", disable_most_optimizations=True):
-        plain = minijax.jit(lambda x: x).lower(X).compiler_options
+    chosen = glassjax.jit(lambda x: x, compiler_options={"optimization_level": "O3"})
+    with glassjax.config.override(optimization_level="O1", disable_most_optimizations=True):
+        plain = glassjax.jit(lambda x: x).lower(X).compiler_options
         assert plain["optimization_level"] == 19
         assert plain["xla_backend_optimization_level"] == 0
         assert chosen.lower(X).compiler_options["optimization_level"] == 39
-    with minijax.config.override(disable_most_optimizations=False):
-        assert minijax.jit(lambda x: x).lower(X).compiler_options == {}
+    with glassjax.config.override(disable_most_optimizations=False):
+        assert glassjax.jit(lambda x: x).lower(X).compiler_options == {}
 
 
 def test_levels_reach_the_options_of_jaxlib():
-    from minijax.xla.clients import options_with
+    from glassjax.xla.clients import options_with
 
     build = options_with({"optimization_level": 19}).executable_build_options
     assert build.optimization_level == 19

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from tables import for_each
 
-import minijax
-import minijax.numpy as jnp
+import glassjax
+import glassjax.numpy as jnp
 
 ARRAY = np.arange(3, dtype=np.float32)
 
@@ -43,7 +43,7 @@ def is_refused(function, library, level):
 @for_each("level", LEVELS)
 @for_each("move", MOVES)
 def test_transfers_are_refused_as_in_jax(move, level):
-    refused = is_refused(MOVES[move], minijax, level)
+    refused = is_refused(MOVES[move], glassjax, level)
     if move not in ("to the host", "device_get"):  # the number in it is a part of our program
         assert refused == is_refused(MOVES[move], jax, level)
     assert refused == (
@@ -54,9 +54,9 @@ def test_transfers_are_refused_as_in_jax(move, level):
 
 
 def test_guards_are_of_one_direction_and_one_thread():
-    with minijax.transfer_guard_device_to_host("disallow"):
+    with glassjax.transfer_guard_device_to_host("disallow"):
         jnp.asarray(ARRAY)
-    with minijax.transfer_guard_host_to_device("disallow"):
+    with glassjax.transfer_guard_host_to_device("disallow"):
         with pytest.raises(RuntimeError, match="Disallowed host-to-device"):
             jnp.asarray(ARRAY)
         done = []
@@ -64,34 +64,34 @@ def test_guards_are_of_one_direction_and_one_thread():
         thread.start()
         thread.join()
         assert done
-        with minijax.transfer_guard_host_to_device("allow"):
+        with glassjax.transfer_guard_host_to_device("allow"):
             jnp.asarray(ARRAY)
     jnp.asarray(ARRAY)
 
 
 def test_guards_of_the_process():
-    minijax.config.update("jax_transfer_guard", "disallow")
+    glassjax.config.update("jax_transfer_guard", "disallow")
     try:
         with pytest.raises(RuntimeError, match="Disallowed"):
             jnp.asarray(ARRAY)
-        assert minijax.config.jax_transfer_guard_host_to_device == "disallow"
+        assert glassjax.config.jax_transfer_guard_host_to_device == "disallow"
     finally:
-        minijax.config.update("jax_transfer_guard", "allow")
+        glassjax.config.update("jax_transfer_guard", "allow")
     jnp.asarray(ARRAY)
 
 
 @for_each(
     "name",
-    [n for n in dir(minijax) if n.startswith("transfer_guard")]
+    [n for n in dir(glassjax) if n.startswith("transfer_guard")]
     + ["array_garbage_collection_guard"],
 )
 def test_unknown_levels(name):
-    with pytest.raises(ValueError, match=name), getattr(minijax, name)("never"):
+    with pytest.raises(ValueError, match=name), getattr(glassjax, name)("never"):
         pass
 
 
 def test_arrays_freed_by_the_garbage_collector(capfd):
-    with minijax.array_garbage_collection_guard("log"):
+    with glassjax.array_garbage_collection_guard("log"):
         cycle = [jnp.ones(5) + 1]
         cycle.append(cycle)
         del cycle

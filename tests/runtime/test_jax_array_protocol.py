@@ -4,9 +4,9 @@ import jax
 import numpy as np
 import pytest
 
-import minijax
-import minijax.numpy as jnp
-from minijax import lax
+import glassjax
+import glassjax.numpy as jnp
+from glassjax import lax
 
 x = np.arange(1.0, 4.0, dtype=np.float32)
 
@@ -40,7 +40,7 @@ def _of_parts(_, parts):
     return Node(*parts)
 
 
-minijax.tree_util.register_pytree_node(Node, _parts, _of_parts)
+glassjax.tree_util.register_pytree_node(Node, _parts, _of_parts)
 jax.tree_util.register_pytree_node(Node, _parts, _of_parts)
 
 # Functions of an array `y` and a class of wrappers.
@@ -83,14 +83,14 @@ def expected():
 def assert_all_close(found, expected):
     for name, own in found.items():
         theirs = jax.tree.leaves(expected[name])
-        for one, other in zip(minijax.tree.leaves(own), theirs, strict=True):
+        for one, other in zip(glassjax.tree.leaves(own), theirs, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize("wrap", [Wrapper, Forwarding, Node])
 def test_functions_take_the_array(wrap, expected):
-    assert_all_close(minijax.jit(lambda: everything(minijax, TRANSFORMED, wrap))(), expected)
-    assert_all_close(everything(minijax, ["eagerly"], wrap), expected)
+    assert_all_close(glassjax.jit(lambda: everything(glassjax, TRANSFORMED, wrap))(), expected)
+    assert_all_close(everything(glassjax, ["eagerly"], wrap), expected)
 
 
 def test_jax_takes_nodes_so_too(expected):
@@ -109,7 +109,7 @@ def test_types_of_axes_of_a_mesh():
             lib.sharding.AbstractMesh(
                 (2, 1), ("a", "b"), axis_types=(getattr(lib.sharding.AxisType, types),) * 2
             )
-            for lib in (minijax, jax)
+            for lib in (glassjax, jax)
         )
         for name in ("auto", "explicit", "manual"):
             asked = f"are_all_axes_{name}"

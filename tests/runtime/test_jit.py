@@ -11,8 +11,8 @@ import pytest
 from libraries import LIBRARIES
 from tables import for_each
 
-import minijax
-import minijax.numpy
+import glassjax
+import glassjax.numpy
 
 X = np.arange(3, dtype=np.float32)
 
@@ -203,7 +203,7 @@ def test_a_donated_array_is_a_runtime_error():
 
 
 def test_static_arguments_of_a_wrapper_by_both_are_taken_at_their_word():
-    for lib in (minijax, jax):
+    for lib in (glassjax, jax):
         seen = []
 
         def inner(a, b):

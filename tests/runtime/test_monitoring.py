@@ -5,12 +5,12 @@ import jax.monitoring
 import numpy as np
 import pytest
 
-import minijax
-import minijax.monitoring
+import glassjax
+import glassjax.monitoring
 
 pytestmark = pytest.mark.compiled_anew
 
-LIBRARIES = {"jax": jax, "minijax": minijax}
+LIBRARIES = {"jax": jax, "glassjax": glassjax}
 KINDS = {
     "event": "unregister_event_listener",
     "event_duration_secs": "unregister_event_duration_listener",
@@ -55,7 +55,7 @@ def test_what_is_recorded_is_heard():
         m.record_event_time_span("/a/d", 1.0, 2.0, of="it")
         m.record_scalar("/a/e", 7)
 
-    assert heard("minijax", program) == heard("jax", program) != []
+    assert heard("glassjax", program) == heard("jax", program) != []
 
 
 def test_compiling_is_heard():
@@ -69,7 +69,7 @@ def test_compiling_is_heard():
         jitted(np.ones(5, np.float32))
         jitted(np.ones(5, np.float32))
 
-    ours, theirs = heard("minijax", program), heard("jax", program)
+    ours, theirs = heard("glassjax", program), heard("jax", program)
     steps = [[(kind, args[0], kwargs) for kind, args, kwargs in found if kind != "event"]
              for found in (ours, theirs)]  # fmt: skip
     assert steps[0] == steps[1]
@@ -81,23 +81,23 @@ def test_compiling_is_heard():
 
 
 def test_nobody_hears_after_it_is_taken_back():
-    with Heard(minijax) as found:
+    with Heard(glassjax) as found:
         pass
-    minijax.monitoring.record_event("/a")
+    glassjax.monitoring.record_event("/a")
     assert found == []
     with pytest.raises(ValueError, match="no such listener"):
-        minijax.monitoring.unregister_scalar_listener(print)
+        glassjax.monitoring.unregister_scalar_listener(print)
 
 
 def test_the_compile_cache_is_heard(tmp_path):
     def program(library):
-        with minijax.config.override(
+        with glassjax.config.override(
             enable_compilation_cache=True, compilation_cache_dir=str(tmp_path)
         ):
             for _ in range(2):
                 library.jit(lambda x: x * 5.5)(np.ones(3, np.float32))
 
-    events = [args[0].rpartition("/")[2] for kind, args, _ in heard("minijax", program)
+    events = [args[0].rpartition("/")[2] for kind, args, _ in heard("glassjax", program)
               if kind == "event"]  # fmt: skip
     assert events == ["compile_requests_use_cache", "cache_misses"] * 1 + [
         "compile_requests_use_cache", "cache_hits",
@@ -108,8 +108,8 @@ def test_an_error_of_a_listener_is_the_caller_s():
     def refuse(event, **kwargs):
         raise RuntimeError("no")
 
-    minijax.monitoring.register_event_listener(refuse)
+    glassjax.monitoring.register_event_listener(refuse)
     with pytest.raises(RuntimeError, match="no"):
-        minijax.monitoring.record_event("/a")
-    minijax.monitoring.clear_event_listeners()
-    minijax.monitoring.record_event("/a")
+        glassjax.monitoring.record_event("/a")
+    glassjax.monitoring.clear_event_listeners()
+    glassjax.monitoring.record_event("/a")

@@ -6,21 +6,21 @@ import jax
 import numpy as np
 import pytest
 
-import minijax
-import minijax.numpy as jnp
+import glassjax
+import glassjax.numpy as jnp
 
 
 @pytest.mark.newest_jax
 def test_names_that_are_no_text_are_shown_as_far_as_they_are():
     """Files may have such names, too: they come from bytes that are no UTF-8."""
-    function = minijax.jit(minijax.named_call(jnp.sin, name="a\udcff"))
+    function = glassjax.jit(glassjax.named_call(jnp.sin, name="a\udcff"))
     assert 'op_name="a?/sin"' in function.lower(1.0).compile().as_text()
 
 
 X = np.linspace(-1.0, 1.0, 3)
 
 
-LIBRARIES = [jax, minijax]
+LIBRARIES = [jax, glassjax]
 
 
 def names_in_hlo(library, function, *args):
@@ -61,22 +61,22 @@ def test_names_of_scopes_are_in_the_metadata_of_the_compiled_program():
             "decorated/(jit.tan./)?tan",
         ):
             assert any(re.search(f"{path}$", name) for name in names), (path, names)
-    gradient = minijax.grad(lambda x: jnp.sum(scoped(minijax)(x)))
-    assert {"outer/inner/cos", "decorated/tan"} <= names_in_hlo(minijax, gradient, X)
-    program = str(minijax.make_jaxpr(scoped(minijax))(X))
-    assert program == str(minijax.make_jaxpr(scoped(minijax))(X))
+    gradient = glassjax.grad(lambda x: jnp.sum(scoped(glassjax)(x)))
+    assert {"outer/inner/cos", "decorated/tan"} <= names_in_hlo(glassjax, gradient, X)
+    program = str(glassjax.make_jaxpr(scoped(glassjax))(X))
+    assert program == str(glassjax.make_jaxpr(scoped(glassjax))(X))
     assert "outer" not in program  # a scope is no step of the program
-    lowered = minijax.jit(scoped(minijax)).lower(X)
+    lowered = glassjax.jit(scoped(glassjax)).lower(X)
     assert "outer" not in lowered.as_text()
     assert 'loc("outer/inner/cos"(' in lowered.as_text(debug_info=True)
 
 
 def test_a_name_may_hold_any_character():
     def f(x):
-        with minijax.named_scope('a "b" \\ \n(c)'):
+        with glassjax.named_scope('a "b" \\ \n(c)'):
             return jnp.sin(x)
 
-    np.testing.assert_allclose(minijax.jit(f)(X), np.sin(X))
-    assert "loc(" not in minijax.jit(f).lower(X).as_text()
+    np.testing.assert_allclose(glassjax.jit(f)(X), np.sin(X))
+    assert "loc(" not in glassjax.jit(f).lower(X).as_text()
     with pytest.raises(TypeError, match="named_scope: name must be a string, found 3"):
-        minijax.named_scope(3).__enter__()
+        glassjax.named_scope(3).__enter__()

@@ -11,9 +11,9 @@ import cloudpickle
 import pytest
 from tables import for_each
 
-import minijax
-import minijax.numpy as jnp
-from minijax import nn, random
+import glassjax
+import glassjax.numpy as jnp
+from glassjax import nn, random
 
 MODULES = [
     "", "numpy", "numpy.linalg", "numpy.fft", "lax", "nn", "nn.initializers", "random", "tree",
@@ -35,7 +35,7 @@ def is_loaded_as(module, name):
 @for_each("path", MODULES)
 def test_what_jax_pickles_is_pickled(path):
     ours, jaxs = (
-        importlib.import_module(f"{package}.{path}".rstrip(".")) for package in ("minijax", "jax")
+        importlib.import_module(f"{package}.{path}".rstrip(".")) for package in ("glassjax", "jax")
     )
     names = [
         name
@@ -49,12 +49,12 @@ def test_what_jax_pickles_is_pickled(path):
     assert [name for name in names if not is_loaded_as(ours, name)] == []
 
 
-@minijax.jit
+@glassjax.jit
 def doubled(x):
     return 2 * x
 
 
-@minijax.custom_jvp
+@glassjax.custom_jvp
 def scaled(x):
     return x * x
 
@@ -70,44 +70,47 @@ def test_decorated_functions_are_found_by_name():
 
 
 def policy():
-    return minijax.checkpoint_policies.save_only_these_names("a")
+    return glassjax.checkpoint_policies.save_only_these_names("a")
 
 
 FUNCTIONS = {  # a function of no arguments from whose result a number follows, and how
-    "jit": (lambda: minijax.jit(lambda x: x + 1), "f(1.0)"),
-    "static": (lambda: minijax.jit(lambda x, n: x**n, static_argnums=1), "f(2.0, 3)"),
-    "donating": (lambda: minijax.jit(lambda x: x + 1, donate_argnums=0), "f(1.0)"),
+    "jit": (lambda: glassjax.jit(lambda x: x + 1), "f(1.0)"),
+    "static": (lambda: glassjax.jit(lambda x, n: x**n, static_argnums=1), "f(2.0, 3)"),
+    "donating": (lambda: glassjax.jit(lambda x: x + 1, donate_argnums=0), "f(1.0)"),
     "sharded": (
-        lambda: minijax.jit(
+        lambda: glassjax.jit(
             lambda x: x + 1,
-            out_shardings=minijax.sharding.SingleDeviceSharding(minijax.devices()[0]),
+            out_shardings=glassjax.sharding.SingleDeviceSharding(glassjax.devices()[0]),
         ),
         "f(1.0)",
     ),
-    "jit of jit": (lambda: minijax.jit(minijax.jit(lambda x: x + 1)), "f(1.0)"),
-    "grad": (lambda: minijax.grad(lambda x: x**3), "f(2.0)"),
-    "grad of jit": (lambda: minijax.grad(minijax.jit(lambda x: x**3)), "f(2.0)"),
-    "hessian": (lambda: minijax.hessian(lambda x: x**3), "f(2.0)"),
-    "vmap of jit": (lambda: minijax.vmap(minijax.jit(jnp.sin)), "f(jnp.ones(3)).sum()"),
+    "jit of jit": (lambda: glassjax.jit(glassjax.jit(lambda x: x + 1)), "f(1.0)"),
+    "grad": (lambda: glassjax.grad(lambda x: x**3), "f(2.0)"),
+    "grad of jit": (lambda: glassjax.grad(glassjax.jit(lambda x: x**3)), "f(2.0)"),
+    "hessian": (lambda: glassjax.hessian(lambda x: x**3), "f(2.0)"),
+    "vmap of jit": (lambda: glassjax.vmap(glassjax.jit(jnp.sin)), "f(jnp.ones(3)).sum()"),
     "grad of checkpoint": (
-        lambda: minijax.grad(minijax.checkpoint(lambda x: jnp.sin(x) ** 2, policy=policy())),
+        lambda: glassjax.grad(glassjax.checkpoint(lambda x: jnp.sin(x) ** 2, policy=policy())),
         "f(2.0)",
     ),
-    "grad of custom_vjp": (lambda: minijax.grad(custom()), "f(2.0)"),
-    "closure_convert": (lambda: minijax.closure_convert(lambda x: jnp.sin(x) + 1, 1.0)[0], "f(1.)"),
+    "grad of custom_vjp": (lambda: glassjax.grad(custom()), "f(2.0)"),
+    "closure_convert": (
+        lambda: glassjax.closure_convert(lambda x: jnp.sin(x) + 1, 1.0)[0],
+        "f(1.)",
+    ),
     "vectorize": (lambda: jnp.vectorize(lambda x, y: x + y), "f(1.0, jnp.ones(2)).sum()"),
     "frompyfunc": (lambda: jnp.frompyfunc(lambda x, y: x + y, 2, 1), "f.outer(1.0, 2.0).sum()"),
-    "initializer": (nn.initializers.glorot_uniform, "f(minijax.random.key(0), (2, 2)).sum()"),
-    "Partial": (lambda: minijax.tree_util.Partial(jnp.add, 1.0), "f(2.0)"),
-    "program": (lambda: lambda x: minijax.core.eval_jaxpr(traced.jaxpr, (), x)[0], "f(1.0)"),
+    "initializer": (nn.initializers.glorot_uniform, "f(glassjax.random.key(0), (2, 2)).sum()"),
+    "Partial": (lambda: glassjax.tree_util.Partial(jnp.add, 1.0), "f(2.0)"),
+    "program": (lambda: lambda x: glassjax.core.eval_jaxpr(traced.jaxpr, (), x)[0], "f(1.0)"),
     "key": (lambda: random.key(3), "random.normal(f)"),
 }
 
-traced = minijax.make_jaxpr(lambda x: jnp.sin(x) * 2)(1.0)
+traced = glassjax.make_jaxpr(lambda x: jnp.sin(x) * 2)(1.0)
 
 
 def custom():
-    function = minijax.custom_vjp(lambda x: x * x)
+    function = glassjax.custom_vjp(lambda x: x * x)
     function.defvjp(lambda x: (x * x, x), lambda x, ct: (7.0 * ct,))
     return function
 
@@ -120,8 +123,8 @@ def test_cloudpickle_takes_functions_to_another_process():
         cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
     how = {name: how for name, (_, how) in FUNCTIONS.items()}
     program = (
-        "import pickle, sys, minijax, minijax.numpy as jnp\n"
-        "from minijax import random\n"
+        "import pickle, sys, glassjax, glassjax.numpy as jnp\n"
+        "from glassjax import random\n"
         "sent, how = pickle.load(sys.stdin.buffer)\n"
         "for name, each in sent.items():\n"
         "    f = pickle.loads(each)\n"
@@ -129,10 +132,10 @@ def test_cloudpickle_takes_functions_to_another_process():
     )
     result = subprocess.run(
         [sys.executable, "-c", program], input=pickle.dumps((sent, how)), capture_output=True,
-        timeout=120, env={**os.environ, "MINIJAX_ENABLE_X64": "1"},
+        timeout=120, env={**os.environ, "GLASSJAX_ENABLE_X64": "1"},
     )  # fmt: skip
     assert result.returncode == 0, result.stderr.decode()
-    names = {"minijax": minijax, "jnp": jnp, "random": random}
+    names = {"glassjax": glassjax, "jnp": jnp, "random": random}
     here = [
         f"{name} {float(eval(expression, {'f': make(), **names}))}"
         for name, (make, expression) in FUNCTIONS.items()
@@ -145,13 +148,13 @@ def test_attributes_of_the_users_go_on():
         return x
 
     f.mark = 1
-    assert minijax.vmap(minijax.jit(f)).mark == minijax.jit(f).mark == 1
-    assert not [name for name in vars(minijax.vmap(minijax.jit(f))) if name.startswith("_exec")]
+    assert glassjax.vmap(glassjax.jit(f)).mark == glassjax.jit(f).mark == 1
+    assert not [name for name in vars(glassjax.vmap(glassjax.jit(f))) if name.startswith("_exec")]
 
 
 def test_what_cannot_be_pickled_says_what_can():
-    compiled = minijax.jit(lambda x: x + 1).lower(1.0).compile()
-    for x, remedy in [(compiled, "Pickle the jitted function"), (minijax.new_ref(1.0), "new_ref")]:
+    compiled = glassjax.jit(lambda x: x + 1).lower(1.0).compile()
+    for x, remedy in [(compiled, "Pickle the jitted function"), (glassjax.new_ref(1.0), "new_ref")]:
         for copy in (pickle.dumps, cloudpickle.dumps):
             with pytest.raises(TypeError, match=remedy):
                 copy(x)

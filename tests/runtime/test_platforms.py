@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tables import for_each
 
-import minijax
-import minijax.numpy as mnp
-from minijax import lax
-from minijax.xla import clients
+import glassjax
+import glassjax.numpy as gnp
+from glassjax import lax
+from glassjax.xla import clients
 
 ON_CUDA = {"lowering_platforms": ("cuda",)}
 
@@ -49,7 +49,7 @@ def calls(text):
 def assert_same_calls(program, *shapes, dtype="float32"):
     """Both libraries write the same calls of a program of `lax` and `jnp`, at least one."""
     types = [np.zeros(s, dtype) if isinstance(s, tuple) else s for s in shapes]
-    ours = minijax.jit(lambda *args: program(lax.linalg, mnp, *args)).trace(*types)
+    ours = glassjax.jit(lambda *args: program(lax.linalg, gnp, *args)).trace(*types)
     theirs = jax.jit(lambda *args: program(jax.lax.linalg, jnp, *args)).trace(*types)
     expected = calls(theirs.lower(**ON_CUDA).as_text())
     assert expected
@@ -127,7 +127,7 @@ def operations(text):
 def test_what_xla_does_itself_is_the_same_on_all_platforms(name):
     a = np.zeros((3, 3))
     programs = WITHOUT_ROUTINES[name]
-    ours = minijax.jit(programs(mnp)).trace(a, a).lower(**ON_CUDA).as_text()
+    ours = glassjax.jit(programs(gnp)).trace(a, a).lower(**ON_CUDA).as_text()
     theirs = jax.jit(programs(jnp)).trace(a, a).lower(**ON_CUDA).as_text()
     assert "lapack" not in ours
     assert operations(ours) == operations(theirs)
@@ -140,28 +140,30 @@ def test_decompositions_without_a_routine_are_refused(name):
     theirs = jax.jit(getattr(jax.lax.linalg, name)).trace(x)
     with pytest.raises(NotImplementedError):
         theirs.lower(**ON_CUDA)
-    ours = minijax.jit(getattr(lax.linalg, name)).trace(x)
+    ours = glassjax.jit(getattr(lax.linalg, name)).trace(x)
     with pytest.raises(NotImplementedError, match=f"{name} has no routine for the platform 'cuda'"):
         ours.lower(**ON_CUDA)
 
 
 def test_python_functions_are_called_by_the_callback_of_the_platform():
     """JAX refuses to lower callbacks for platforms without a client."""
-    text = minijax.jit(lambda x: minijax.debug.print("{}", x)).trace(1.0).lower(**ON_CUDA).as_text()
+    text = (
+        glassjax.jit(lambda x: glassjax.debug.print("{}", x)).trace(1.0).lower(**ON_CUDA).as_text()
+    )
     assert "@xla_ffi_python_gpu_callback(" in text
     assert "cpu" not in text
 
 
 def test_a_program_for_another_platform_is_not_compiled_for_this_one():
     """It would fail in XLA, as a target of a custom call that nobody has registered."""
-    lowered = minijax.jit(factor).trace(np.eye(2)).lower(**ON_CUDA)
+    lowered = glassjax.jit(factor).trace(np.eye(2)).lower(**ON_CUDA)
     with pytest.raises(ValueError, match="lowered for the platform 'cuda', and its devices are"):
         lowered.compile()
 
 
 def test_a_lowered_module_is_for_one_platform():
     """JAX writes a module of one argument more, and fails to compile it."""
-    traced = minijax.jit(factor).trace(np.eye(2))
+    traced = glassjax.jit(factor).trace(np.eye(2))
     with pytest.raises(ValueError, match=r"is for one platform.* Lower for each separately"):
         traced.lower(lowering_platforms=("cuda", "cpu"))
     with pytest.raises(ValueError, match="lowering_platforms must be among 'cpu'"):
@@ -172,7 +174,7 @@ def test_a_lowered_module_is_for_one_platform():
 
 
 def factor(x):
-    return mnp.linalg.cholesky(x)
+    return gnp.linalg.cholesky(x)
 
 
 def test_programs_are_exported_for_a_gpu():
@@ -180,11 +182,11 @@ def test_programs_are_exported_for_a_gpu():
         return lib.jit(lambda x: lib.numpy.linalg.cholesky(x @ x.mT))
 
     x = np.zeros((3, 3), "float32")
-    ours = minijax.export.export(program(minijax), platforms=["cuda"])(x)
+    ours = glassjax.export.export(program(glassjax), platforms=["cuda"])(x)
     theirs = jax.export.export(program(jax), platforms=["cuda"])(x)
-    loaded = minijax.export.deserialize(ours.serialize())
+    loaded = glassjax.export.deserialize(ours.serialize())
     assert ours.platforms == loaded.platforms == theirs.platforms == ("cuda",)
-    text = minijax.jit(loaded.call).trace(x).lower(**ON_CUDA).as_text()
+    text = glassjax.jit(loaded.call).trace(x).lower(**ON_CUDA).as_text()
     assert {call[0] for call in calls(text)} == {"cusolver_potrf_ffi"}
     for exported in (ours, loaded, theirs):
         with pytest.raises(ValueError, match="cuda"):
@@ -201,9 +203,9 @@ def test_programs_are_exported_for_a_gpu():
 def test_platforms_of_an_export(platforms):
     x = np.arange(3, dtype="float32")
     found = []
-    for lib in (minijax, jax):
+    for lib in (glassjax, jax):
         exported = lib.export.export(lib.jit(lib.numpy.sin), platforms=platforms)(x)
-        if lib is minijax:
+        if lib is glassjax:
             exported = lib.export.deserialize(exported.serialize(vjp_order=1))
         again = lib.export.export(lib.jit(exported.call), platforms=platforms)(x)
         found.append([each.platforms for each in (exported, exported.vjp(), again)])
@@ -241,14 +243,14 @@ PROGRAMS = {
 def test_each_platform_gets_its_own_program(name):
     """It calls the routines that JAX's calls; JAX's program for all holds all branches for all."""
     x = np.diag(np.array([1, 2, 4], "float32")) + 1
-    jitted = {lib: lib.jit(lambda x, lib=lib: PROGRAMS[name](lib, x)) for lib in (minijax, jax)}
+    jitted = {lib: lib.jit(lambda x, lib=lib: PROGRAMS[name](lib, x)) for lib in (glassjax, jax)}
     ours, theirs = (lib.export.export(f, platforms=BOTH)(x) for lib, f in jitted.items())
-    loaded = minijax.export.deserialize(ours.serialize())
+    loaded = glassjax.export.deserialize(ours.serialize())
     results = zip(jax.tree.leaves(loaded.call(x)), jax.tree.leaves(theirs.call(x)), strict=True)
     for found, expected in results:
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
     for platform in loaded.platforms:
-        traced = minijax.jit(loaded.call).trace(x)
+        traced = glassjax.jit(loaded.call).trace(x)
         text = traced.lower(lowering_platforms=(platform,)).as_text()
         alone = jax.export.export(jitted[jax], platforms=[platform])(x).mlir_module()
         names = r"custom_call @(?!shape_assertion)\w+|stablehlo.(?:sine|cosine|fft)\b"
@@ -257,7 +259,7 @@ def test_each_platform_gets_its_own_program(name):
 
 def test_what_is_not_for_each_of_the_platforms_is_not_exported():
     x = np.eye(3)
-    for lib in (minijax, jax):
+    for lib in (glassjax, jax):
         schur = lib.jit(lib.lax.linalg.schur)
         lib.export.export(schur, platforms=["cpu"])(x)
         with pytest.raises(NotImplementedError, match=r"schur.*cuda"):
@@ -270,13 +272,13 @@ def test_what_is_not_for_each_of_the_platforms_is_not_exported():
             lib.export.export(lib.jit(exported.call), platforms=[*BOTH, "tpu"])(x)
         with pytest.raises(ValueError, match=r"cuda.*cpu"):
             lib.export.export(chosen, platforms=["cuda"])(x).call(x)
-    branches = minijax.jit(lambda x: of_platforms(minijax, x))  # of which JAX lowers all for all
-    minijax.export.export(branches, platforms=BOTH)(x)
+    branches = glassjax.jit(lambda x: of_platforms(glassjax, x))  # of which JAX lowers all for all
+    glassjax.export.export(branches, platforms=BOTH)(x)
 
 
 def test_without_the_check_of_the_platform_the_first_program_runs_elsewhere():
     x = np.ones((2, 2), "float32")
-    for lib in (minijax, jax):
+    for lib in (glassjax, jax):
         for platforms, expected in (
             (["cuda", "tpu"], 3),
             (["tpu", "cuda"], 4),

@@ -9,20 +9,20 @@ import sys
 
 import pytest
 
-from minijax.xla import clients
+from glassjax.xla import clients
 
 OURS = """
-import minijax
-from minijax import numpy, xla
-traced = minijax.jit(numpy.linalg.cholesky).trace(np.eye(3, dtype="float32"))
+import glassjax
+from glassjax import numpy, xla
+traced = glassjax.jit(numpy.linalg.cholesky).trace(np.eye(3, dtype="float32"))
 text = traced.lower(lowering_platforms=("cuda",)).as_text()
 text, _ = xla.compile_for_gpus(text, xla.GPUS["h100"], 1, {})
-print("cusolver_potrf_ffi" in text, minijax.devices("cpu")[0].platform)
+print("cusolver_potrf_ffi" in text, glassjax.devices("cpu")[0].platform)
 """
 THEIRS = """
 import jax
 from jax.experimental import topologies
-from minijax import xla
+from glassjax import xla
 described = xla.GPUS["h100"].described()
 found = topologies.get_topology_desc(
     platform="cuda", target_config=described, topology="1x1x1"

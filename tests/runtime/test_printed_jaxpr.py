@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tables import for_each
 
-import minijax
+import glassjax
 from fuzzing.text_differences import PROGRAMS_THAT_DIFFER
 
 pytestmark = pytest.mark.newest_jax
@@ -273,7 +273,7 @@ PROGRAMS = {
         lambda j: lambda x: (x + np.inf, x + np.nan, x * -0.0, x * 1e-20, x * 1e20),
         X,
     ),
-    "literals: bf16": (lambda j: lambda x: x * 0.1, np.ones(2, minijax.numpy.bfloat16.dtype)),
+    "literals: bf16": (lambda j: lambda x: x * 0.1, np.ones(2, glassjax.numpy.bfloat16.dtype)),
     "literals: f16": (lambda j: lambda x: x * 0.1, np.ones(2, np.float16)),
     "literals: u8": (lambda j: lambda x: x + 200, np.ones(2, np.uint8)),
     "compare": (lambda j: lambda x: (x > 0, x == x, x != 1, ~(x >= 1), x <= 2), X),
@@ -412,42 +412,42 @@ def text_by(lib, make, *args):
 
 @for_each("program", PROGRAMS)
 def test_the_text_is_that_of_jax(program):
-    assert text_by(minijax, *PROGRAMS[program]) == text_by(jax, *PROGRAMS[program])
+    assert text_by(glassjax, *PROGRAMS[program]) == text_by(jax, *PROGRAMS[program])
 
 
 @for_each("program", PROGRAMS_THAT_DIFFER)
 def test_the_programs_that_are_listed_differ(program):
-    assert text_by(minijax, *DIFFERENT[program]) != text_by(jax, *DIFFERENT[program])
+    assert text_by(glassjax, *DIFFERENT[program]) != text_by(jax, *DIFFERENT[program])
 
 
 def test_all_texts_of_a_program_are_the_same():
-    jitted = minijax.jit(twice)
-    closed = minijax.make_jaxpr(jitted)(X)
+    jitted = glassjax.jit(twice)
+    closed = glassjax.make_jaxpr(jitted)(X)
     assert repr(closed) == str(closed.jaxpr) == closed.pretty_print(use_color=False)
-    traced = minijax.jit(lambda x: jitted(x)).trace(X).jaxpr
+    traced = glassjax.jit(lambda x: jitted(x)).trace(X).jaxpr
     assert str(traced) == str(jax.jit(lambda x: jax.jit(twice)(x)).trace(X).jaxpr)
 
 
 def test_partials_name_the_public_module():
-    partial = minijax.tree_util.Partial(max, 1)
+    partial = glassjax.tree_util.Partial(max, 1)
     theirs = jax.tree_util.Partial(max, 1)
     # Before Python 3.13, no module is named.
-    assert repr(partial) == repr(theirs).replace("jax.", "minijax.")
+    assert repr(partial) == repr(theirs).replace("jax.", "glassjax.")
     assert repr(pickle.loads(pickle.dumps(partial))) == repr(partial)
 
 
 def test_programs_are_compiled_for_the_devices_of_their_shardings():
-    lowered = minijax.jit(twice).lower(X)
+    lowered = glassjax.jit(twice).lower(X)
     assert lowered.compile(device_assignment=None)(X).tolist() == [2, 2, 2]
     with pytest.raises(ValueError, match=r"expected no device_assignment.*shardings"):
-        lowered.compile(device_assignment=tuple(minijax.devices()))
+        lowered.compile(device_assignment=tuple(glassjax.devices()))
 
 
 def test_a_program_of_named_programs_can_be_evaluated():
     def solve(a, b):
-        return minijax.scipy.sparse.linalg.cg(a, b)[0]
+        return glassjax.scipy.sparse.linalg.cg(a, b)[0]
 
     a, b = np.diag([2.0, 4.0]).astype("float32"), np.ones(2, "float32")
-    closed = minijax.make_jaxpr(minijax.jit(solve))(a, b)
-    (found,) = minijax.core.eval_jaxpr(closed.jaxpr, closed.consts, a, b)
+    closed = glassjax.make_jaxpr(glassjax.jit(solve))(a, b)
+    (found,) = glassjax.core.eval_jaxpr(closed.jaxpr, closed.consts, a, b)
     np.testing.assert_allclose(found, [0.5, 0.25])

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from tables import for_each
 
-import minijax
+import glassjax
 from fuzzing import text_differences
 
 X = np.arange(3, dtype=np.float32)
@@ -27,13 +27,13 @@ def library(lib):
     return SimpleNamespace(jax=lib, np=lib.numpy, P=lib.sharding.PartitionSpec, **modules)
 
 
-LIBRARIES = [library(minijax), library(jax)]
+LIBRARIES = [library(glassjax), library(jax)]
 
 
 def normalised(x):
     text = x if isinstance(x, str) else repr(x)
     text = re.sub(r"0x[0-9a-f]+|(?<=id=)\d+(?=\))", "", text)
-    return re.sub(r"\b(minijax|jax|jaxlib)(\.\w+)*\.(?=\w)", "", text)
+    return re.sub(r"\b(glassjax|jax|jaxlib)(\.\w+)*\.(?=\w)", "", text)
 
 
 def texts(x):

@@ -7,13 +7,13 @@ import jaxlib._profiler
 import pytest
 from tables import for_each
 
-import minijax
-from minijax import profiler
+import glassjax
+from glassjax import profiler
 
 
 def work():
     with profiler.TraceAnnotation("my event"):
-        return minijax.numpy.ones(3).sum().block_until_ready()
+        return glassjax.numpy.ones(3).sum().block_until_ready()
 
 
 def events(data):

@@ -23,10 +23,10 @@ import numpy as np
 import pytest
 from shares import one_in
 
-import minijax
-import minijax.numpy as mnp
-import minijax.scipy
-from minijax.errors import TypePromotionError
+import glassjax
+import glassjax.numpy as gnp
+import glassjax.scipy
+from glassjax.errors import TypePromotionError
 
 MODULES = (
     "numpy numpy.linalg numpy.fft lax lax.linalg nn scipy.special scipy.linalg scipy.signal "
@@ -79,7 +79,7 @@ def find(library, name):
 def functions():
     """The names of the functions that both libraries have, whatever they are of."""
     for module in [*MODULES.split(), *(f"scipy.stats.{name}" for name in DISTRIBUTIONS.split())]:
-        ours, theirs = find(minijax, module), find(jax, module)
+        ours, theirs = find(glassjax, module), find(jax, module)
         for name in sorted(set(dir(ours)) & set(dir(theirs))):
             both = getattr(ours, name), getattr(theirs, name)
             is_function = all(callable(f) and not isinstance(f, type) for f in both)
@@ -144,8 +144,8 @@ def what_meets_wrongly(name):
         programs = [lambda args=args: function(*args) for args in ARGUMENTS[count]]
         return errors_of(library, programs, *settings)
 
-    for count in numbers_of_arguments(find(minijax, name)):
-        ours, theirs = errors(minijax, count), errors(jax, count)
+    for count in numbers_of_arguments(find(glassjax, name)):
+        ours, theirs = errors(glassjax, count), errors(jax, count)
         ours_without = None
         for i, args in enumerate(ARGUMENTS[count]):
             if theirs[i] is None:
@@ -157,7 +157,7 @@ def what_meets_wrongly(name):
                 and may_not_meet(count)[i]
                 and not is_refusal(ours[i])
             ):
-                ours_without = ours_without or errors(minijax, count, "standard", "allow")
+                ours_without = ours_without or errors(glassjax, count, "standard", "allow")
                 if ours_without[i] is None:
                     yield args, "accepted"
 
@@ -192,7 +192,7 @@ def test_insides_meet_as_they_like(file, family):
     programs = families_of(file)[family]
     for settings in (("strict", "allow"), ("standard", "raise")):
         theirs = errors_of(jax, [lambda p=p: p(jnp, jax) for p in programs], *settings)
-        ours = errors_of(minijax, [lambda p=p: p(mnp, minijax) for p in programs], *settings)
+        ours = errors_of(glassjax, [lambda p=p: p(gnp, glassjax) for p in programs], *settings)
         both = enumerate(zip(ours, theirs, strict=True))
         wrong = [(i, x) for i, (x, y) in both if y is None and is_refusal(x)]
         assert not wrong, "\n".join(f"{i}: {error}" for i, error in wrong)
@@ -280,13 +280,13 @@ def errors_by_name(library, numpy, programs, *settings):
 
 
 def test_the_library_keeps_its_own_rules():
-    for library, numpy in ((jax, jnp), (minijax, mnp)):
+    for library, numpy in ((jax, jnp), (glassjax, gnp)):
         errors = errors_by_name(library, numpy, INSIDES)
         assert {name: error for name, error in errors.items() if error is not None} == {}
 
 
 def test_what_users_bring_together_is_refused():
-    for library, numpy in ((jax, jnp), (minijax, mnp)):
+    for library, numpy in ((jax, jnp), (glassjax, gnp)):
         errors = errors_by_name(library, numpy, TOGETHER, "standard", "allow")
         assert {name: error for name, error in errors.items() if error is not None} == {}
         errors = errors_by_name(library, numpy, TOGETHER)
@@ -294,26 +294,26 @@ def test_what_users_bring_together_is_refused():
 
 
 def test_evaluation_is_refused_too_and_works_after():
-    x, y = mnp.asarray(ints), mnp.asarray(row)
-    for program in (lambda: x + y, lambda: mnp.add(x, y), lambda: minijax.jit(mnp.hypot)(x, y)):
-        with minijax.numpy_dtype_promotion("strict"):
+    x, y = gnp.asarray(ints), gnp.asarray(row)
+    for program in (lambda: x + y, lambda: gnp.add(x, y), lambda: glassjax.jit(gnp.hypot)(x, y)):
+        with glassjax.numpy_dtype_promotion("strict"):
             with pytest.raises(TypePromotionError):
                 program()
-            assert mnp.median(y).dtype == y.dtype
+            assert gnp.median(y).dtype == y.dtype
         assert program().dtype == y.dtype
 
 
 def test_ranks_that_differ_are_told_of_at_each_line():
     """A warning was once given for the first of several lines only."""
-    x, y = mnp.asarray(rows), mnp.asarray(row)
+    x, y = gnp.asarray(rows), gnp.asarray(row)
 
     def f(x, y):
         first = x + y
         return first * (x + y)
 
-    with minijax.numpy_rank_promotion("warn"), warnings.catch_warnings(record=True) as caught:
+    with glassjax.numpy_rank_promotion("warn"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        minijax.make_jaxpr(f)(x, y)
+        glassjax.make_jaxpr(f)(x, y)
     lines = {(warning.filename, warning.lineno) for warning in caught}
     assert len(lines) == 2
     assert {file for file, _ in lines} == {__file__}

@@ -11,8 +11,8 @@ import jax.numpy as theirs
 import pytest
 from tables import for_each
 
-import minijax
-import minijax.numpy as ours
+import glassjax
+import glassjax.numpy as ours
 
 MODULES = ("", "lax", "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft", "numpy.linalg",
            "random", "scipy.linalg", "scipy.special", "tree", "tree_util")  # fmt: skip
@@ -47,10 +47,10 @@ def test_arrays_offer_the_names_of_jax():
 def test_tracers_offer_no_more_than_arrays():
     seen = {}
     for name, wrap in {
-        "jit": minijax.jit,
-        "grad": minijax.grad,
-        "vmap": minijax.vmap,
-        "jvp": lambda f: lambda x: minijax.jvp(f, (x,), (x,)),
+        "jit": glassjax.jit,
+        "grad": glassjax.grad,
+        "vmap": glassjax.vmap,
+        "jvp": lambda f: lambda x: glassjax.jvp(f, (x,), (x,)),
     }.items():
 
         def f(x, name=name):
@@ -69,7 +69,7 @@ def test_tracers_offer_no_more_than_arrays():
 @pytest.mark.newest_jax
 @for_each("name", MODULES)
 def test_modules_offer_public_names_alone(name):
-    mine = importlib.import_module(f"minijax.{name}".rstrip("."))
+    mine = importlib.import_module(f"glassjax.{name}".rstrip("."))
     jaxs = importlib.import_module(f"jax.{name}".rstrip("."))
     assert public(mine) - public(jaxs) <= OURS.get(name, set())
     assert public(mine) == set(mine.__all__)
@@ -80,7 +80,7 @@ def test_modules_offer_public_names_alone(name):
 def test_completion_at_a_prompt():
     assert completions("x.cum", x=ours.ones(3)) == {"cumprod", "cumsum"}
     assert completions("jnp.arct", jnp=ours) == completions("jnp.arct", jnp=theirs)
-    assert completions("jax.gra", jax=minijax) == {"grad"}
+    assert completions("jax.gra", jax=glassjax) == {"grad"}
 
 
 def f(w, x=2.0):
@@ -98,21 +98,21 @@ def without_doc(w, x=2.0):
      "named_call", "value_and_grad", "vmap"],
 )  # fmt: skip
 def test_derived_functions_say_what_they_are(name):
-    derived, jaxs = (getattr(library, name)(f) for library in (minijax, jax))
+    derived, jaxs = (getattr(library, name)(f) for library in (glassjax, jax))
     assert derived.__name__ == jaxs.__name__ == "f"
     assert inspect.signature(derived) == inspect.signature(jaxs) == inspect.signature(f)
     assert derived.__doc__.endswith("The loss of `w`.")
-    getattr(minijax, name)(without_doc)
+    getattr(glassjax, name)(without_doc)
 
 
 def test_summaries_of_derived_functions():
-    assert minijax.grad(f).__doc__ == "The gradient of `f`.\n\nThe loss of `w`."
-    assert minijax.grad(without_doc, (0, 1)).__doc__ == (
+    assert glassjax.grad(f).__doc__ == "The gradient of `f`.\n\nThe loss of `w`."
+    assert glassjax.grad(without_doc, (0, 1)).__doc__ == (
         "The gradient of `without_doc` with respect to arguments (0, 1)."
     )
-    assert minijax.hessian(f).__doc__.startswith("The second derivative of `f`.")
-    assert minijax.vmap(f).__doc__.startswith("`f`, mapped over")
-    assert "The gradient of `f`." in pydoc.render_doc(minijax.grad(f))
+    assert glassjax.hessian(f).__doc__.startswith("The second derivative of `f`.")
+    assert glassjax.vmap(f).__doc__.startswith("`f`, mapped over")
+    assert "The gradient of `f`." in pydoc.render_doc(glassjax.grad(f))
 
 
 @for_each("name", ["all", "argmax", "mean", "sum", "astype", "round"])
@@ -145,7 +145,7 @@ def test_signatures_name_what_is_array_like():
     ],
 )
 def test_reprs_are_those_of_jax(shown):
-    assert repr(shown(minijax)) == repr(shown(jax))
+    assert repr(shown(glassjax)) == repr(shown(jax))
 
 
 def test_addresses_of_arrays():

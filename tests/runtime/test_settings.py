@@ -15,10 +15,10 @@ import pytest
 from shares import IS_NIGHT
 from tables import for_each
 
-import minijax
-from minijax import lax
-from minijax import numpy as jnp
-from minijax.settings.options import WITH_ONE_VALUE, WITHOUT_EFFECT, options_of_jax
+import glassjax
+from glassjax import lax
+from glassjax import numpy as jnp
+from glassjax.settings.options import WITH_ONE_VALUE, WITHOUT_EFFECT, options_of_jax
 
 pytestmark = pytest.mark.as_for_users
 
@@ -30,9 +30,9 @@ def test_the_default_is_jaxs(name):
         theirs = jax.config._value_holders.get(f"jax_{name}", jax.config._value_holders.get(name))
         expected = getattr(theirs.value, "name", theirs.value)
         assert str(option.value or None).lower() == str(expected or None).lower()
-    assert getattr(minijax.config, f"jax_{name}") == option.value
-    assert minijax.config.read(name) == option.value
-    minijax.config.update(f"jax_{name}", option.value)
+    assert getattr(glassjax.config, f"jax_{name}") == option.value
+    assert glassjax.config.read(name) == option.value
+    glassjax.config.update(f"jax_{name}", option.value)
 
 
 def test_what_is_of_no_effect_takes_values_of_its_type():
@@ -40,10 +40,10 @@ def test_what_is_of_no_effect_takes_values_of_its_type():
         for name in names:
             kind = options_of_jax()[name].kind.described.removesuffix(" or None")
             other = {"true or false": True, "an int": 7, "a string": "other"}[kind]
-            with minijax.config.override(**{name: other}):
-                assert minijax.config.read(name) == other
+            with glassjax.config.override(**{name: other}):
+                assert glassjax.config.read(name) == other
             with pytest.raises(TypeError, match=name):
-                minijax.config.update(name, 1.5)
+                glassjax.config.update(name, 1.5)
 
 
 def test_what_would_ask_for_more_says_so():
@@ -51,24 +51,24 @@ def test_what_would_ask_for_more_says_so():
         for name, default in names.items():
             other = not default if isinstance(default, bool) else "other"
             with pytest.raises(NotImplementedError, match=f"{name} can only be"):
-                minijax.config.update(f"jax_{name}", other)
+                glassjax.config.update(f"jax_{name}", other)
 
 
 @pytest.mark.newest_jax
 def test_every_setting_of_jax_can_be_named():
     for name in jax.config._value_holders:
-        minijax.config.read(name)
-    for library in (jax, minijax):
+        glassjax.config.read(name)
+    for library in (jax, glassjax):
         for value in (True, False):
             with library.enable_x64(value):
                 assert library.config.x64_enabled is value
 
 
 def test_the_settings_of_the_library_are_listed_alone():
-    assert "enable_checks" not in minijax.config.options
-    assert "enable_checks" not in repr(minijax.config)
+    assert "enable_checks" not in glassjax.config.options
+    assert "enable_checks" not in repr(glassjax.config)
     with pytest.raises(AttributeError, match="no setting"):
-        minijax.config.update("jax_nonsense_of_mine", True)
+        glassjax.config.update("jax_nonsense_of_mine", True)
 
 
 # Settings whose defaults are ours, and why.
@@ -88,7 +88,7 @@ print(json.dumps({name: plain(x) for name, x in jax.config.values.items()}))
 
 
 def defaults(*command):
-    others = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "MINIJAX_", "XLA"))}
+    others = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "GLASSJAX_", "XLA"))}
     done = subprocess.run(
         [sys.executable, *command], input=DEFAULTS, text=True, stdout=-1, check=True, env=others
     )
@@ -98,15 +98,15 @@ def defaults(*command):
 def test_all_settings_have_jaxs_defaults_and_take_them(tmp_path):
     (tmp_path / "program.py").write_text(DEFAULTS)
     theirs = defaults()
-    ours = defaults("-m", "minijax.as_jax", tmp_path / "program.py")
+    ours = defaults("-m", "glassjax.as_jax", tmp_path / "program.py")
     assert {*theirs} <= {*ours}
     assert {name for name in theirs if ours[name] != theirs[name]} == {*OWN_DEFAULTS}
-    before = dict(minijax.config.values)
+    before = dict(glassjax.config.values)
     for name in {*theirs} - {*OWN_DEFAULTS}:
-        minijax.config.update(name, theirs[name])
+        glassjax.config.update(name, theirs[name])
     for name, value in before.items():  # what a program saved, it restores
-        minijax.config.update(name, value)
-    assert minijax.config.values == before
+        glassjax.config.update(name, value)
+    assert glassjax.config.values == before
 
 
 # Settings that change results or errors.
@@ -144,9 +144,9 @@ def test_static_indices_are_checked(read):
         with setting(j, check_static_indices=True):
             return result(lambda: jit(read)(j.numpy.ones((3, 3), "float32")))
 
-    assert found(minijax) == found(minijax, minijax.jit) == found(jax)
-    with setting(minijax, check_static_indices=False):
-        read(minijax.numpy.ones((3, 3)))  # is no error
+    assert found(glassjax) == found(glassjax, glassjax.jit) == found(jax)
+    with setting(glassjax, check_static_indices=False):
+        read(glassjax.numpy.ones((3, 3)))  # is no error
 
 
 def test_seeds_are_offset():
@@ -156,7 +156,7 @@ def test_seeds_are_offset():
             keys = [j.random.key_data(j.random.key(seed)).tolist() for seed in seeds]
             return keys, j.random.PRNGKey(1).tolist()
 
-    assert data(minijax) == data(jax)
+    assert data(glassjax) == data(jax)
 
 
 SUMS = [
@@ -171,7 +171,7 @@ def test_sums_of_16_bits_can_be_errors(dtype, f):
         with j.allow_f16_reductions(False):
             return result(lambda: f(j, j.numpy.ones(3, dtype)))
 
-    assert found(minijax) == found(jax)
+    assert found(glassjax) == found(jax)
 
 
 # Dtypes of 64 bits where numbers have 32.
@@ -202,7 +202,7 @@ def test_dtypes_of_64_bits_are_kept_where_they_are_requested(line):
             out = eval(line, {"j": j, "x": x, "np": np})
             return str(out.dtype), np.asarray(out)
 
-    (dtype, ours), (wanted, theirs) = found(minijax), found(jax)
+    (dtype, ours), (wanted, theirs) = found(glassjax), found(jax)
     assert dtype == wanted
     np.testing.assert_allclose(ours, theirs, rtol=1e-14 if "64" in dtype else 1e-6)
 
@@ -239,7 +239,7 @@ def test_user_contexts(lib):
 
 
 def test_user_contexts_are_independent():
-    a, b = minijax.make_user_context("a"), minijax.make_user_context()
+    a, b = glassjax.make_user_context("a"), glassjax.make_user_context()
     with a("x"), b("y"):
         assert (a.value, b.value) == ("x", "y")
     assert (a.value, b.value) == ("a", None)
@@ -249,10 +249,13 @@ def test_user_contexts_are_independent():
 
 @for_each("name", ["allow_f16_reductions", "auto_pcast", "enable_checks"])
 def test_contexts_of_settings(name):
-    default = minijax.config.read(name)
-    with getattr(minijax, name)(default):
-        assert minijax.config.read(name) == default
-    with pytest.raises((NotImplementedError, TypeError), match=name), getattr(minijax, name)("yes"):
+    default = glassjax.config.read(name)
+    with getattr(glassjax, name)(default):
+        assert glassjax.config.read(name) == default
+    with (
+        pytest.raises((NotImplementedError, TypeError), match=name),
+        getattr(glassjax, name)("yes"),
+    ):
         pass
 
 
@@ -263,8 +266,8 @@ def test_what_is_compiled_is_logged(caplog):
     def f(x):
         return x + 1
 
-    with minijax.log_compiles(), caplog.at_level(logging.WARNING):
-        g = minijax.jit(f)
+    with glassjax.log_compiles(), caplog.at_level(logging.WARNING):
+        g = glassjax.jit(f)
         g(POINTS)
         g(POINTS)
     messages = [record.getMessage() for record in caplog.records]
@@ -282,7 +285,7 @@ def test_what_is_compiled_is_logged(caplog):
     assert ours == theirs
     assert len(ours) == 3
     caplog.clear()
-    minijax.jit(lambda x: x + 2)(POINTS)
+    glassjax.jit(lambda x: x + 2)(POINTS)
     assert not caplog.records
 
 
@@ -293,27 +296,27 @@ def test_caches_can_be_cleared():
         traced.append(1)
         return lax.fori_loop(0, 3, lambda i, c: c * 2, x)
 
-    jitted, donating = minijax.jit(f), minijax.jit(f, donate_argnums=0)
+    jitted, donating = glassjax.jit(f), glassjax.jit(f, donate_argnums=0)
     for _ in range(2):
         for _ in range(2):
             np.testing.assert_array_equal(jitted(POINTS), POINTS * 8)
             np.testing.assert_array_equal(donating(POINTS), POINTS * 8)
             np.testing.assert_array_equal(f(jnp.asarray(POINTS)), POINTS * 8)
-        minijax.clear_caches()
+        glassjax.clear_caches()
         assert jitted._cache_size() == 0
         np.testing.assert_array_equal(jnp.sin(POINTS), np.sin(POINTS))
     assert len(traced) == 2 * (1 + 2)  # both jitted functions share what is traced
 
 
 def test_the_environment_can_be_printed(capsys):
-    assert minijax.print_environment_info() is None
+    assert glassjax.print_environment_info() is None
     printed = capsys.readouterr().out
-    assert printed == minijax.print_environment_info(return_string=True) + "\n"
+    assert printed == glassjax.print_environment_info(return_string=True) + "\n"
     for version in (np.__version__, sys.version, "cpu:0"):
         assert version in printed
 
 
 def test_precision_of_products_is_a_setting():
-    with minijax.default_matmul_precision("highest"):
-        assert "HIGHEST" in minijax.jit(jnp.dot).lower(POINTS, POINTS).as_text()
-    assert "HIGHEST" not in minijax.jit(jnp.dot).lower(POINTS, POINTS).as_text()
+    with glassjax.default_matmul_precision("highest"):
+        assert "HIGHEST" in glassjax.jit(jnp.dot).lower(POINTS, POINTS).as_text()
+    assert "HIGHEST" not in glassjax.jit(jnp.dot).lower(POINTS, POINTS).as_text()

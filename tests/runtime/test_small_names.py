@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 from tables import for_each
 
-import minijax
-import minijax.ad_checkpoint
-import minijax.debug
-import minijax.export
-import minijax.extend
-import minijax.extend.core
-import minijax.interpreters.batching
-import minijax.interpreters.mlir
+import glassjax
+import glassjax.ad_checkpoint
+import glassjax.debug
+import glassjax.export
+import glassjax.extend
+import glassjax.extend.core
+import glassjax.interpreters.batching
+import glassjax.interpreters.mlir
 
 X = np.float32(3)
 
@@ -211,4 +211,4 @@ ONE_LINERS = [
 @for_each("line", ONE_LINERS, ids=ONE_LINERS)
 def test_lines_give_what_they_give_in_jax(line):
     expected = eval(line, {**globals(), "j": jax})
-    assert eval(line, {**globals(), "j": minijax}) == expected
+    assert eval(line, {**globals(), "j": glassjax}) == expected

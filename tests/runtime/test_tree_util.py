@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from libraries import refused, result_of
 
-import minijax
-import minijax.tree_util
+import glassjax
+import glassjax.tree_util
 
 
 class Pair:
@@ -80,7 +80,7 @@ def to_pair(_, children):
     return Pair(*children)
 
 
-for lib in (minijax, jax):
+for lib in (glassjax, jax):
     util = lib.tree_util
     util.register_pytree_node(Pair, of_pair, to_pair)
     util.register_pytree_with_keys(
@@ -151,7 +151,7 @@ def plain(util, x):
 
 def compare(program):
     """Runs a program of a library with either, and compares what can be compared as objects."""
-    ours = plain(minijax.tree_util, result_of(lambda n, lib: program(lib), None, minijax))
+    ours = plain(glassjax.tree_util, result_of(lambda n, lib: program(lib), None, glassjax))
     theirs = plain(jax.tree_util, result_of(lambda n, lib: program(lib), None, jax))
     assert isinstance(theirs, Exception) == hasattr(program, "is_refused"), theirs
     if isinstance(theirs, Exception):
@@ -378,7 +378,7 @@ def test_what_is_refused():
     for name, (program, named) in WRONG.items():
         compare(refused(program))
         with pytest.raises(Exception, match=named):
-            pytest.fail(f"{name}: {program(minijax)}")
+            pytest.fail(f"{name}: {program(glassjax)}")
 
 
 def test_fields_that_belong_to_the_structure():
@@ -393,11 +393,11 @@ def test_fields_that_belong_to_the_structure():
         metadata = dataclasses.fields(Layer)[1].metadata
         return layer.weight, layer.name, Layer(1.0).name, dict(metadata), lib.tree.leaves(layer)
 
-    assert of(minijax) == of(jax)
+    assert of(glassjax) == of(jax)
 
 
 def test_a_partial_of_a_partial_has_the_outer_arguments_as_leaves():
-    for lib in (minijax, jax):
+    for lib in (glassjax, jax):
         partial = lib.tree_util.Partial(functools.partial(max, 5.0), 2.0)
         assert lib.tree.leaves(partial) == [2.0]
         assert partial(3.0) == 5.0
@@ -436,8 +436,8 @@ def test_structures_are_walked_written_and_opened(call):
     if call is not written:  # which is for containers of Python only
         trees += [ORDERED, Point(1, 2), Pair(1, [2]), Decorated(1, 2), Config(3)]
     for tree in trees:
-        assert call(minijax, tree) == call(jax, tree)
-    for lib in (minijax, jax):
+        assert call(glassjax, tree) == call(jax, tree)
+    for lib in (glassjax, jax):
         with pytest.raises(ValueError, match=r"User-defined nodes|Only string keys"):
             written(lib, {1: 2})
         with pytest.raises(ValueError, match=r"Too few leaves|expected 2 leaves"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from libraries import assert_all_same_results
 
-from minijax.scipy.cluster.vq import vq
+from glassjax.scipy.cluster.vq import vq
 
 
 def rng():

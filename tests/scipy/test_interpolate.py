@@ -8,11 +8,11 @@ import jax.scipy.interpolate
 import jax.scipy.spatial.transform
 import numpy as np
 import pytest
-from libraries import assert_close, assert_same_program, jax_of_constants, minijax_of_constants
+from libraries import assert_close, assert_same_program, glassjax_of_constants, jax_of_constants
 from shares import IS_NIGHT
 
-import minijax
-from minijax.scipy.interpolate import RegularGridInterpolator
+import glassjax
+from glassjax.scipy.interpolate import RegularGridInterpolator
 
 INF, NAN = np.inf, np.nan
 
@@ -44,7 +44,7 @@ def test_interpolation_on_a_grid():
         return [interpolated(options) for options in OPTIONS]
 
     theirs = jax_of_constants.jit(partial(function, jax))(XI)
-    assert_close(minijax_of_constants.jit(partial(function, minijax))(XI), theirs, 1e-6)
+    assert_close(glassjax_of_constants.jit(partial(function, glassjax))(XI), theirs, 1e-6)
     if IS_NIGHT:  # also where it is not traced
         assert_close(RegularGridInterpolator(POINTS, values)(XI), theirs[0][0], 1e-6, 1e-6)
 
@@ -53,7 +53,7 @@ def test_interpolation_of_vectors_on_a_grid():
     """With which JAX's fill does not fit."""
     values = rng().normal(size=(3, 4, 2)).astype("float32")
 
-    @minijax.jit
+    @glassjax.jit
     def interpolated(xi):
         return [
             [

@@ -11,7 +11,7 @@ from matrices import C128, F32, TOLERANCE, assert_same_of_each, draw, leaves, po
 from shares import IS_NIGHT, a_few, one_in
 from tables import for_each
 
-import minijax
+import glassjax
 
 RNG = np.random.default_rng(0)
 
@@ -115,9 +115,9 @@ def test_matrices_of_a_size(x64):
             [of.pascal(5, kind) for kind in a_few(("lower", "symmetric", "upper"))],
         ]
 
-    with jax.enable_x64(x64), minijax.enable_x64(x64):
+    with jax.enable_x64(x64), glassjax.enable_x64(x64):
         assert_same_program(function, tolerance=1e-5)
-    np.testing.assert_array_equal(minijax.scipy.linalg.pascal(20)[9, 9], 48620)  # exactly
+    np.testing.assert_array_equal(glassjax.scipy.linalg.pascal(20)[9, 9], 48620)  # exactly
 
 
 def test_polar_decompositions():
@@ -187,10 +187,10 @@ def test_functions_of_matrices_by_their_eigenvalues():
 
 
 def test_triangles_of_real_decompositions():
-    @minijax.jit
+    @glassjax.jit
     def decomposed(x):
-        blocks, vectors = minijax.scipy.linalg.schur(x)
-        return blocks, vectors, minijax.scipy.linalg.rsf2csf(blocks, vectors)
+        blocks, vectors = glassjax.scipy.linalg.schur(x)
+        return blocks, vectors, glassjax.scipy.linalg.rsf2csf(blocks, vectors)
 
     blocks, vectors, (t, z) = decomposed(MATRIX)
     jaxs = jax.jit(jax.scipy.linalg.rsf2csf)(np.asarray(blocks), np.asarray(vectors))
@@ -243,10 +243,10 @@ def test_eigenvalues_of_tridiagonal_matrices():
 
     assert_same_program(function, d, e, tolerance=1e-6)
 
-    @minijax.jit
+    @glassjax.jit
     def decomposed(d, e):
         choices = {}, {"select": "i", "select_range": (2, 4)}
-        return [minijax.scipy.linalg.eigh_tridiagonal(d, e, **chosen) for chosen in choices]
+        return [glassjax.scipy.linalg.eigh_tridiagonal(d, e, **chosen) for chosen in choices]
 
     matrix = np.diag(d) + np.diag(e, 1) + np.diag(e, -1)
     for values, vectors in decomposed(d, e):
@@ -289,7 +289,7 @@ def test_eigenvalues_of_tridiagonal_matrices():
     ],
 )
 def test_bad_arguments(call, error):
-    for lib in (jax, minijax):
+    for lib in (jax, glassjax):
         with pytest.raises(error):
             lib.eval_shape(lambda lib=lib: call(lib.scipy.linalg))
 
@@ -341,18 +341,18 @@ def test_the_derivative_of_solve_for_positive_complex_matrices():
     z, b = z @ z.conj().T + np.eye(4), z[0]
 
     def loss(b, how):
-        return minijax.numpy.real(minijax.scipy.linalg.solve(z, b, assume_a=how) @ z[1])
+        return glassjax.numpy.real(glassjax.scipy.linalg.solve(z, b, assume_a=how) @ z[1])
 
-    found, expected = minijax.jit(lambda b: [minijax.grad(loss)(b, how) for how in ("pos", "gen")])(
-        b
-    )
+    found, expected = glassjax.jit(
+        lambda b: [glassjax.grad(loss)(b, how) for how in ("pos", "gen")]
+    )(b)
     np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("dtype", one_in(2, ["bfloat16", "float16"]))
 def test_narrow_floats(dtype):
     """XLA solves triangular systems of any floats; these were refused."""
-    x = np.asarray(MATRIX[:3, :3] + 4 * np.eye(3)).astype(minijax.numpy.dtype(dtype))
+    x = np.asarray(MATRIX[:3, :3] + 4 * np.eye(3)).astype(glassjax.numpy.dtype(dtype))
 
     def function(lib):
         of, jnp = lib.scipy.linalg, lib.numpy
@@ -380,8 +380,8 @@ def test_permutations_of_complex_matrices_are_real():
 def test_derivative_of_the_eigenvalues_of_a_tridiagonal_matrix_counts_both_triangles():
     d, e = np.float32([1.0, 2.0, 4.0]), np.float32([0.5, 0.25])
     _, vectors = np.linalg.eigh(np.diag(d) + np.diag(e, 1) + np.diag(e, -1))
-    f = minijax.scipy.linalg.eigh_tridiagonal
-    by_d, by_e = minijax.jacfwd(lambda d, e: f(d, e, eigvals_only=True), (0, 1))(d, e)
+    f = glassjax.scipy.linalg.eigh_tridiagonal
+    by_d, by_e = glassjax.jacfwd(lambda d, e: f(d, e, eigvals_only=True), (0, 1))(d, e)
     np.testing.assert_allclose(by_d, vectors.T**2, atol=1e-5)
     np.testing.assert_allclose(by_e, 2 * (vectors[:-1] * vectors[1:]).T, atol=1e-5)
 
@@ -417,7 +417,7 @@ def test_factors_and_what_is_solved_by_them(dtype):
         out += scipy.lu_factor(batch)
         return out
 
-    ours, theirs = (lib.jit(partial(program, lib))() for lib in (minijax, jax))
+    ours, theirs = (lib.jit(partial(program, lib))() for lib in (glassjax, jax))
     assert_same(ours, theirs, 10 * TOLERANCE[dtype])
 
 
@@ -445,7 +445,7 @@ def test_batches_are_solved():
             found[f"{matrices} {rows}"] = out
         return found
 
-    ours, theirs = (lib.jit(partial(program, lib))() for lib in (minijax, jax))
+    ours, theirs = (lib.jit(partial(program, lib))() for lib in (glassjax, jax))
     assert_same_of_each(ours, theirs, 1e-9)
 
 
@@ -475,7 +475,7 @@ def test_what_is_solved_by_factors_has_derivatives():
 
         return leaves(lib.jit(everything)(a, s, b))
 
-    assert_same(program(minijax), program(jax), 1e-9)
+    assert_same(program(glassjax), program(jax), 1e-9)
 
 
 SHAPED = {
@@ -528,7 +528,7 @@ def test_types_and_errors_of_scipys_functions(x64):
             for args in table[name]
         ]
 
-    with jax.enable_x64(x64), minijax.enable_x64(x64):
+    with jax.enable_x64(x64), glassjax.enable_x64(x64):
         assert_all_same_results([*calls(SHAPED), *map(refused, calls(WRONGLY_SHAPED))])
 
 
@@ -557,7 +557,7 @@ def test_matrices_are_jaxs():
 
 
 def test_bad_arguments_of_matrices():
-    linalg = minijax.scipy.linalg
+    linalg = glassjax.scipy.linalg
     for call, message in (
         (lambda: linalg.fiedler_companion(np.zeros(0)), "must hold a coefficient"),
         (lambda: linalg.invpascal(3, "x"), "kind must be"),

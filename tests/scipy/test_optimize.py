@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from shares import one_in
 
-import minijax
+import glassjax
 
 
 def rosenbrock(x):
@@ -30,7 +30,7 @@ def minimum(lib, fun, **how):
 
 @pytest.mark.parametrize("fun", one_in(2, [himmelblau, matyas]))
 def test_iterations(fun):
-    ours, theirs = minimum(minijax, fun), minimum(jax, fun)
+    ours, theirs = minimum(glassjax, fun), minimum(jax, fun)
     for start in ([-1.2, 3.0], [100.0, 100.0]):
         found, expected = ours(np.array(start)), theirs(np.array(start))
         assert found._fields == expected._fields
@@ -46,7 +46,7 @@ def test_options_and_arguments():
         return himmelblau(x - by)
 
     args = (np.array([-1.2, 3.0]), np.array([0.1, 0.2]))
-    found = minimum(minijax, shifted, options=options)(*args)
+    found = minimum(glassjax, shifted, options=options)(*args)
     expected = minimum(jax, shifted, options=options)(*args)
     for x, y in zip(found, expected, strict=True):
         np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-6, atol=1e-9)
@@ -55,7 +55,7 @@ def test_options_and_arguments():
 
 def test_the_valley_of_rosenbrock():
     """JAX gives up where a search finds the upper end of an interval below the lower one."""
-    of = minimum(minijax, rosenbrock)
+    of = minimum(glassjax, rosenbrock)
     for start in ([0.0, 0.0], [-1.2, 3.0], [100.0, 100.0]):
         found = of(np.array(start))
         assert bool(found.success), start
@@ -65,13 +65,13 @@ def test_the_valley_of_rosenbrock():
 @pytest.mark.bits(32)
 def test_numbers_of_32_bits_and_several_starts():
     starts = np.array([[-1.2, 3.0], [2.0, 2.5]])
-    found, expected = (lib.vmap(minimum(lib, himmelblau))(starts) for lib in (minijax, jax))
+    found, expected = (lib.vmap(minimum(lib, himmelblau))(starts) for lib in (glassjax, jax))
     assert found.x.dtype == expected.x.dtype
     np.testing.assert_allclose(np.asarray(found.x), np.asarray(expected.x), rtol=1e-3)
 
 
 def test_bad_arguments():
-    for lib in (jax, minijax):
+    for lib in (jax, glassjax):
         with pytest.raises(ValueError, match="recognized"):
             lib.scipy.optimize.minimize(matyas, np.zeros(2), method="Newton")
         with pytest.raises(TypeError, match="tuple"):
@@ -100,7 +100,7 @@ def test_iterations_that_remember_the_last_moves(fun, options):
         minimize = lib.scipy.optimize.minimize
         return lib.jit(lambda x: minimize(fun, x, method=LBFGS, options=options))
 
-    ours, theirs = program(minijax), program(jax)
+    ours, theirs = program(glassjax), program(jax)
     for start in ([-1.2, 3.0], [10.0, 10.0]):
         found, expected = ours(np.array(start)), theirs(np.array(start))
         assert found.hess_inv is expected.hess_inv is None
@@ -117,7 +117,7 @@ def test_the_last_moves_of_complex_numbers():
     start = np.array([1j, 2.0 + 0j])
     found, expected = (
         lib.jit(lambda z, of=lib.scipy.optimize.minimize: of(far, z, method=LBFGS))(start)
-        for lib in (minijax, jax)
+        for lib in (glassjax, jax)
     )
     assert bool(found.success)
     np.testing.assert_allclose(found.x, expected.x, atol=1e-6)

@@ -9,8 +9,8 @@ import pytest
 from libraries import assert_close, assert_same_program, of_constants
 from tables import for_each
 
-import minijax
-from minijax.scipy.signal import window_of
+import glassjax
+from glassjax.scipy.signal import window_of
 
 RNG = np.random.default_rng(0)
 
@@ -73,7 +73,7 @@ def test_numbers_of_32_bits_and_integrals():
     ],
 )
 def test_bad_arguments(call, error):
-    for lib in (jax, minijax):
+    for lib in (jax, glassjax):
         with pytest.raises(error):
             lib.eval_shape(lambda lib=lib: call(lib))
 
@@ -128,7 +128,7 @@ def test_signals_of_their_spectra(how):
 
         return lambda x: [again(x), lib.grad(lambda x: (abs(again(x)[1]) ** 2).sum())(x)]
 
-    ours, theirs = (of_constants(lib).jit(function(lib))(SIGNALS[0]) for lib in (minijax, jax))
+    ours, theirs = (of_constants(lib).jit(function(lib))(SIGNALS[0]) for lib in (glassjax, jax))
     assert_close(ours, theirs, 1e-9)
     times, signal = ours[0]
     size = min(40, len(times))
@@ -138,9 +138,9 @@ def test_signals_of_their_spectra(how):
 def test_segments_of_an_odd_number_of_samples():
     """Which JAX does not put together again."""
 
-    @minijax.jit
+    @glassjax.jit
     def again(x):
-        of = minijax.scipy.signal
+        of = glassjax.scipy.signal
         return of.istft(of.stft(x, nperseg=9)[2], nperseg=9)
 
     _, signal = again(SIGNALS)
@@ -160,7 +160,7 @@ def test_axes_of_spectra():
 
         return lib.jit(again)
 
-    for ours, theirs in zip(program(minijax)(SIGNALS), program(jax)(SIGNALS), strict=True):
+    for ours, theirs in zip(program(glassjax)(SIGNALS), program(jax)(SIGNALS), strict=True):
         np.testing.assert_allclose(ours[1], theirs[1], atol=1e-12)
         np.testing.assert_allclose(ours[0], np.arange(40) / 2.0)
 
@@ -264,13 +264,13 @@ def test_windows_by_name_are_scipys(window):
 
 @pytest.mark.parametrize("name", ["stft", "welch"])
 def test_what_is_made_to_fit_is_told(name):
-    for lib in (jax, minijax):
+    for lib in (jax, glassjax):
         of = getattr(lib.scipy.signal, name)
         with pytest.warns(UserWarning, match="nperseg") as shorter:
             lib.eval_shape(lambda x, of=of: of(x, nperseg=50), SIGNALS)
         with pytest.warns(UserWarning, match="return_onesided=False") as both:
             lib.eval_shape(lambda x, of=of: of(x, nperseg=8), SIGNALS * 1j)
-        if lib is minijax:  # at the user's line
+        if lib is glassjax:  # at the user's line
             assert {w.filename for w in (*shorter, *both)} == {__file__}
 
 
@@ -299,13 +299,13 @@ def test_what_is_made_to_fit_is_told(name):
     ],
 )
 def test_bad_arguments_of_spectra(call):
-    for lib in (jax, minijax):
+    for lib in (jax, glassjax):
         with pytest.raises(ValueError, match=r"."):
             lib.eval_shape(lambda lib=lib: call(lib.scipy.signal))
 
 
 def test_what_is_not_there_of_spectra():
-    for lib in (jax, minijax):
+    for lib in (jax, glassjax):
         with pytest.raises(NotImplementedError):
             lib.scipy.signal.detrend(SIGNALS, overwrite_data=True)
         with pytest.raises(NotImplementedError):

@@ -10,7 +10,7 @@ from libraries import assert_close, assert_same_program
 from shares import IS_NIGHT, a_few
 from tables import for_each
 
-import minijax
+import glassjax
 
 RNG = np.random.default_rng(0)
 
@@ -39,17 +39,17 @@ def test_solutions_and_derivatives(name):
     def steps(solve, A, b):
         return solve(A, b), solve(A, b, X0, maxiter=1, tol=1e-9, atol=1e-3), solve(A, b, M=inverse)
 
-    @minijax.jit
+    @glassjax.jit
     def of_ours(A, b):
-        solve = getattr(minijax.scipy.sparse.linalg, name)
+        solve = getattr(glassjax.scipy.sparse.linalg, name)
 
         def loss(A, b):
             return (solve(A, b, tol=1e-12)[0] ** 2).sum()
 
         return steps(solve, A, b), [
-            minijax.grad(loss, argnums=(0, 1))(A, b),
-            minijax.jvp(lambda b: solve(A, b, M=inverse, tol=1e-12)[0], (b,), (b**2,)),
-            minijax.vmap(lambda b: solve(A, b, tol=1e-12)[0])(b * np.ones((2, 1))),
+            glassjax.grad(loss, argnums=(0, 1))(A, b),
+            glassjax.jvp(lambda b: solve(A, b, M=inverse, tol=1e-12)[0], (b,), (b**2,)),
+            glassjax.vmap(lambda b: solve(A, b, tol=1e-12)[0])(b * np.ones((2, 1))),
         ]
 
     found, (slopes, moved, rows) = of_ours(A, B)
@@ -83,10 +83,10 @@ def test_trees_and_functions(name):
 
         return solve
 
-    found, info = minijax.jit(program(minijax))(A, B)
+    found, info = glassjax.jit(program(glassjax))(A, B)
     types = jax.eval_shape(program(jax), A, B)
     shown = [(x.shape, x.dtype) for x in jax.tree.leaves(types)]
-    assert [(x.shape, x.dtype) for x in minijax.tree.leaves((found, info))] == shown
+    assert [(x.shape, x.dtype) for x in glassjax.tree.leaves((found, info))] == shown
     x = np.linalg.solve(A, B)
     np.testing.assert_allclose(found["u"], x[:2], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found["v"], x[2:], rtol=1e-9, atol=1e-9)
@@ -102,7 +102,7 @@ def test_complex_numbers_and_the_steps_of_gmres():
 
     assert_same_program(function, A, b)
 
-    found = minijax.jit(by_small_steps(minijax))(A, b)
+    found = glassjax.jit(by_small_steps(glassjax))(A, b)
     for (x, _), (M, v) in zip(found, a_few([(A.real, b.real), (A, b)]), strict=True):
         assert x.dtype == v.dtype
         np.testing.assert_allclose(x, np.linalg.solve(M, v), rtol=1e-8, atol=1e-9)
@@ -137,13 +137,13 @@ def test_numbers_of_32_bits():
     ],
 )
 def test_bad_arguments(name, args, error):
-    for lib in (jax, minijax):
+    for lib in (jax, glassjax):
         with pytest.raises(error):
             getattr(lib.scipy.sparse.linalg, name)(*args)
 
 
 def test_an_unknown_method_of_gmres():
-    for lib in (jax, minijax):
+    for lib in (jax, glassjax):
         with pytest.raises(ValueError, match="solve_method"):
             lib.scipy.sparse.linalg.gmres(GENERAL, B, solve_method="fast")
 
@@ -154,5 +154,5 @@ def test_an_operator_need_only_multiply():
         def __matmul__(self, x):
             return 2 * x
 
-    x, _ = minijax.scipy.sparse.linalg.cg(Twice(), np.ones(3))
+    x, _ = glassjax.scipy.sparse.linalg.cg(Twice(), np.ones(3))
     np.testing.assert_allclose(x, np.full(3, 0.5), rtol=1e-5)

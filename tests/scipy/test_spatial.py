@@ -6,11 +6,11 @@ import jax.scipy.interpolate
 import jax.scipy.spatial.transform
 import numpy as np
 import pytest
-from libraries import assert_same_program, jax_of_constants, minijax_of_constants
+from libraries import assert_same_program, glassjax_of_constants, jax_of_constants
 from shares import one_in
 
-import minijax
-from minijax.scipy.spatial.transform import Rotation, Slerp
+import glassjax
+from glassjax.scipy.spatial.transform import Rotation, Slerp
 
 JaxRotation = jax.scipy.spatial.transform.Rotation
 
@@ -74,7 +74,7 @@ def test_euler_angles_are_jaxs(seq):
 
         return results
 
-    ours = minijax_of_constants.jit(lambda *xs: [*map(function(minijax), xs)])
+    ours = glassjax_of_constants.jit(lambda *xs: [*map(function(glassjax), xs)])
     found, (matrix_of_locked, *_, again_of_locked) = ours(angles, locked)
     expected = jax_of_constants.jit(function(jax))(angles)
     for x, y in zip(found, expected, strict=True):
@@ -107,7 +107,7 @@ def test_means_pieces_and_interpolation():
     ours = Rotation.from_quat(quaternions())
     assert len(ours) == 6
     assert Rotation.concatenate([ours, ours[0]]).quat.shape == (7, 4)
-    drawn = Rotation.random(minijax.random.key(0), 5)
+    drawn = Rotation.random(glassjax.random.key(0), 5)
     np.testing.assert_allclose(np.linalg.norm(drawn.quat, axis=1), 1, rtol=1e-6)
 
 

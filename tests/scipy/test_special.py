@@ -13,9 +13,9 @@ from libraries import assert_all_same_results, assert_same_program
 from shares import IS_NIGHT, a_few
 from tables import for_each
 
-import minijax
-import minijax.scipy.special
-from minijax.scipy import special
+import glassjax
+import glassjax.scipy.special
+from glassjax.scipy import special
 
 RNG = np.random.default_rng(0)
 
@@ -150,11 +150,11 @@ def test_bessel_functions():
     jv = pytest.importorskip("scipy.special").jv
     x, orders = np.append(x, 0.0), np.arange(4)[:, None]
     for dtype, tolerance in a_few([("float64", 1e-14), ("float32", 1e-6), ("bfloat16", 4e-3)]):
-        of = minijax.jit(lambda z: minijax.scipy.special.bessel_jn(z, v=3))
-        found = of(minijax.numpy.asarray(x, dtype))
+        of = glassjax.jit(lambda z: glassjax.scipy.special.bessel_jn(z, v=3))
+        found = of(glassjax.numpy.asarray(x, dtype))
         assert found.dtype == dtype
         np.testing.assert_allclose(found, jv(orders, x), atol=tolerance)
-    slopes = minijax.jit(minijax.jacfwd(lambda z: minijax.scipy.special.bessel_jn(z, v=3)))(0.0)
+    slopes = glassjax.jit(glassjax.jacfwd(lambda z: glassjax.scipy.special.bessel_jn(z, v=3)))(0.0)
     np.testing.assert_allclose(slopes, [0, 0.5, 0, 0])
 
 
@@ -175,11 +175,11 @@ def test_owens_function():
     assert_same(function, h, a, np.arange(3), tolerance=1e-7)
     h, a = np.broadcast_arrays(h, np.append(a, 0.0))
 
-    @minijax.jit
+    @glassjax.jit
     def of_ours(h, a):
-        of, ndtr = minijax.scipy.special.owens_t, minijax.scipy.special.ndtr
+        of, ndtr = glassjax.scipy.special.owens_t, glassjax.scipy.special.ndtr
         edges = of(0.0, -np.inf), of(np.nan, 0.5), of(0.5, np.nan)
-        return *edges, ndtr(a * h), minijax.grad(lambda h, a: of(h, a).sum(), (0, 1))(h, a)
+        return *edges, ndtr(a * h), glassjax.grad(lambda h, a: of(h, a).sum(), (0, 1))(h, a)
 
     at_zero, *of_nan, below, (by_h, by_a) = of_ours(h, a)
     np.testing.assert_allclose(at_zero, -0.25)  # of which JAX makes no number
@@ -198,7 +198,7 @@ def test_the_curvature_of_owens_function_at_zero():
         by_h = lib.grad(lambda h, a: lib.scipy.special.owens_t(h, a).sum())
         return lib.jit(lambda h, a: lib.jvp(lambda h: by_h(h, a), (h,), (1 + h,))[1])
 
-    ours, theirs = (curvature(lib)(0 * a, a) for lib in (minijax, jax))
+    ours, theirs = (curvature(lib)(0 * a, a) for lib in (glassjax, jax))
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
     np.testing.assert_allclose(ours, -a / (2 * np.pi), atol=1e-14)
 
@@ -207,7 +207,7 @@ def test_the_curvature_of_owens_function_at_zero():
 def test_fresnels_integrals(dtype, tolerance):
     x = np.append(np.linspace(-6, 6, 121), [1.599, 1.6, 1.601, np.inf, -np.inf, np.nan])
     x = x.astype(dtype)
-    of = minijax.scipy.special.fresnel
+    of = glassjax.scipy.special.fresnel
     for found, expected in zip(of(x), jax.jit(jax.scipy.special.fresnel)(x), strict=True):
         assert (found.dtype, found.weak_type) == (expected.dtype, expected.weak_type)
         np.testing.assert_allclose(found, expected, atol=tolerance)
@@ -215,7 +215,7 @@ def test_fresnels_integrals(dtype, tolerance):
         return
     x = x[np.isfinite(x)]
     for which, wave in enumerate((np.sin, np.cos)):
-        slopes = minijax.jit(minijax.grad(lambda x, which=which: of(x)[which].sum()))(x)
+        slopes = glassjax.jit(glassjax.grad(lambda x, which=which: of(x)[which].sum()))(x)
         np.testing.assert_allclose(slopes, wave(np.pi / 2 * x * x), atol=3e-14)
 
 
@@ -239,9 +239,9 @@ def test_spherical_harmonics():
 
     assert_same(function, theta, phi)
 
-    @minijax.jit
+    @glassjax.jit
     def of_ours(theta, phi):
-        of = minijax.scipy.special.sph_harm_y
+        of = glassjax.scipy.special.sph_harm_y
         return (
             of(np.full(10, 3), np.full(10, -2), theta, phi),
             of(3, -2, theta, phi),
@@ -251,8 +251,8 @@ def test_spherical_harmonics():
     expected, of_numbers, zero = of_ours(theta, phi)
     np.testing.assert_array_equal(of_numbers, expected)  # which JAX does not broadcast
     np.testing.assert_array_equal(zero, 0)
-    assert np.isnan(minijax.scipy.special.sph_harm_y(3, 0, 0.5, 0.5, n_max=2))
-    for lib in (jax, minijax):
+    assert np.isnan(glassjax.scipy.special.sph_harm_y(3, 0, 0.5, 0.5, n_max=2))
+    for lib in (jax, glassjax):
         with pytest.raises(lib.errors.ConcretizationTypeError):
             lib.jit(lambda n, of=lib.scipy.special.sph_harm_y: of(n, m, theta, phi))(n)
 
@@ -276,7 +276,7 @@ def test_bernoullis_numbers():
     ],
 )
 def test_bad_arguments(call, error):
-    for lib in (jax, minijax):
+    for lib in (jax, glassjax):
         with pytest.raises(error):
             call(lib.scipy.special)
 
@@ -320,7 +320,7 @@ OPERANDS = {
 def test_a_function_has_nearly_all_digits(name):
     operands = OPERANDS[name]()
     exact = getattr(scipy.special, name)(*operands)
-    with minijax.enable_x64():
+    with glassjax.enable_x64():
         close(getattr(special, name)(*operands), exact, 2e-11)
     single = [x.astype("complex64" if x.dtype.kind == "c" else "float32") for x in operands]
     found = getattr(special, name)(*single)

@@ -13,11 +13,11 @@ import jax.scipy.special
 import jax.scipy.stats
 import numpy as np
 import pytest
-from libraries import assert_same_program, minijax_of_constants
+from libraries import assert_same_program, glassjax_of_constants
 from shares import a_few
 from tables import for_each
 
-import minijax
+import glassjax
 
 X = np.array([-2.5, -0.4, 0.0, 0.3, 0.8, 1.0, 1.7, 4.0])
 
@@ -117,9 +117,9 @@ def test_continuous_distributions(name):
 
 
 def test_the_slope_of_cauchys_quantiles_at_the_median():
-    cauchy = minijax.scipy.stats.cauchy
-    assert minijax.grad(cauchy.ppf)(0.5, 0.3, 1.3) == pytest.approx(1.3 * np.pi)
-    assert minijax.grad(cauchy.isf)(0.5, 0.3, 1.3) == pytest.approx(-1.3 * np.pi)
+    cauchy = glassjax.scipy.stats.cauchy
+    assert glassjax.grad(cauchy.ppf)(0.5, 0.3, 1.3) == pytest.approx(1.3 * np.pi)
+    assert glassjax.grad(cauchy.isf)(0.5, 0.3, 1.3) == pytest.approx(-1.3 * np.pi)
 
 
 def discrete(name):
@@ -155,7 +155,7 @@ def test_discrete_distributions(name):
 
 @for_each("name", [*CONTINUOUS, *WITHOUT_LOC, *DISCRETE])
 def test_both_libraries_have_the_same_functions(name):
-    assert functions_of(module_of(minijax, name)) == functions_of(module_of(jax, name))
+    assert functions_of(module_of(glassjax, name)) == functions_of(module_of(jax, name))
 
 
 def test_gamma_has_derivatives_by_its_shape():
@@ -275,9 +275,9 @@ def test_numbers_of_32_bits():
     def of_16_bits(lib):
         return lambda x: lib.scipy.stats.uniform.cdf(x.astype(lib.numpy.bfloat16))
 
-    with jax.enable_x64(False), minijax.enable_x64(False):
-        ours, theirs = (function(lib.scipy.stats) for lib in (minijax, jax))
-        found, types = minijax_of_constants.jit(ours)(x, k), jax.eval_shape(theirs, x, k)
+    with jax.enable_x64(False), glassjax.enable_x64(False):
+        ours, theirs = (function(lib.scipy.stats) for lib in (glassjax, jax))
+        found, types = glassjax_of_constants.jit(ours)(x, k), jax.eval_shape(theirs, x, k)
         for y, exact, t in zip(
             found, function(scipy.stats)(x.astype(float), k), types, strict=True
         ):
@@ -302,7 +302,7 @@ def test_numbers_of_32_bits():
     ],
 )
 def test_bad_arguments(call, error):
-    for lib in (jax, minijax):
+    for lib in (jax, glassjax):
         with pytest.raises(error):
             call(lib.scipy.stats)
 
@@ -314,7 +314,7 @@ def test_bad_arguments(call, error):
 def test_densities_of_no_distribution_are_nan(density, parameters):
     """Also in float32, where XLA's exponential of vectors of NaN may be any number."""
     name, function = density.split(".")
-    module = importlib.import_module(f"minijax.scipy.stats.{name}")
+    module = importlib.import_module(f"glassjax.scipy.stats.{name}")
     given = [np.float32(each) for each in parameters]
     found = getattr(module, function)(np.full(8, 0.6, np.float32), *given)
     assert found.dtype == np.float32
@@ -324,17 +324,17 @@ def test_densities_of_no_distribution_are_nan(density, parameters):
 def test_distributions_are_modules():
     """Also for programs that import nothing else, and for pickles of their functions."""
     program = """
-        import minijax.scipy.stats.norm
-        from minijax.scipy.stats import gamma, norm
-        from minijax.scipy.stats.norm import cdf, logpdf
-        assert cdf is norm.cdf and minijax.scipy.stats.norm is norm and logpdf(0.0) < 0
+        import glassjax.scipy.stats.norm
+        from glassjax.scipy.stats import gamma, norm
+        from glassjax.scipy.stats.norm import cdf, logpdf
+        assert cdf is norm.cdf and glassjax.scipy.stats.norm is norm and logpdf(0.0) < 0
         assert gamma.__all__ == [name for name in dir(gamma) if not name.startswith("_")]
         """
     subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True)
-    function = minijax.scipy.stats.gamma.logsf
+    function = glassjax.scipy.stats.gamma.logsf
     assert pickle.loads(pickle.dumps(function)) is function
     with pytest.raises(AttributeError, match="has no attribute 'cdf'"):
-        minijax.scipy.stats.t.cdf  # noqa: B018
+        glassjax.scipy.stats.t.cdf  # noqa: B018
 
 
 @pytest.mark.newest_jax
@@ -347,7 +347,7 @@ def test_the_slope_of_a_density_is_not_a_number_where_it_is_none():
         return [lib.numpy.diag(lib.jacfwd(f)(lib.numpy.asarray(x))) for f in densities]
 
     names = ["laplace", "norm", "logistic", "cauchy"]
-    theirs, ours = (lib.jit(functools.partial(slopes, lib))() for lib in (jax, minijax))
+    theirs, ours = (lib.jit(functools.partial(slopes, lib))() for lib in (jax, glassjax))
     for name, found, expected in zip(names, ours, theirs, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-6, err_msg=name)
         assert np.isnan(found[0]), name

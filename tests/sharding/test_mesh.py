@@ -73,11 +73,11 @@ def run(name, *kinds):
 
 
 def test_a_mesh_without_axes_has_one_device():
-    assert run("minijax", "no axes", "a device") == run("jax", "no axes", "a device")
+    assert run("glassjax", "no axes", "a device") == run("jax", "no axes", "a device")
 
 
 def test_what_has_no_devices_is_refused_or_changes_nothing():
-    for is_empty, size, results in run("minijax", "no devices", "an axis without devices"):
+    for is_empty, size, results in run("glassjax", "no devices", "an axis without devices"):
         assert is_empty
         assert size == 0
         assert results.pop("set_mesh") == [1.0, 2.0]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tables import for_each
 
-import minijax
+import glassjax
 
-KIND = {jax: jax.sharding.UnreducedKind, minijax: minijax.sharding.UnreducedKind}
+KIND = {jax: jax.sharding.UnreducedKind, glassjax: glassjax.sharding.UnreducedKind}
 U = {"unreduced": {"x"}}
 
 SPECS = {
@@ -48,7 +48,7 @@ SPECS = {
 @for_each("name", SPECS)
 def test_specs_agree(name):
     found = []
-    for j in (minijax, jax):
+    for j in (glassjax, jax):
         try:
             found.append(repr(SPECS[name](j, j.P)))
         except Exception as error:
@@ -57,16 +57,20 @@ def test_specs_agree(name):
 
 
 def test_arrays_are_not_divided_by_them():
-    mesh = minijax.make_mesh((1,), ("x",))
-    spec = minijax.P(**U)
+    mesh = glassjax.make_mesh((1,), ("x",))
+    spec = glassjax.P(**U)
     x = np.ones(2, np.float32)
     uses = [
-        lambda: minijax.NamedSharding(mesh, spec),
-        lambda: minijax.shard_map(lambda x: x, mesh=mesh, in_specs=minijax.P(), out_specs=spec)(x),
-        lambda: minijax.shard_map(lambda x: x, mesh=mesh, in_specs=spec, out_specs=minijax.P())(x),
+        lambda: glassjax.NamedSharding(mesh, spec),
+        lambda: glassjax.shard_map(lambda x: x, mesh=mesh, in_specs=glassjax.P(), out_specs=spec)(
+            x
+        ),
+        lambda: glassjax.shard_map(lambda x: x, mesh=mesh, in_specs=spec, out_specs=glassjax.P())(
+            x
+        ),
     ]
-    with minijax.set_mesh(mesh):
-        for use in (*uses, lambda: minijax.jit(lambda x: x, out_shardings=spec)(x)):
+    with glassjax.set_mesh(mesh):
+        for use in (*uses, lambda: glassjax.jit(lambda x: x, out_shardings=spec)(x)):
             with pytest.raises(NotImplementedError, match=r"unreduced arrays.*psum"):
                 use()
 
@@ -74,6 +78,6 @@ def test_arrays_are_not_divided_by_them():
 def test_types_say_neither_what_varies_nor_that_they_are_of_references():
     for given in ({"is_ref": True}, {"manual_axis_type": 3}):
         with pytest.raises(NotImplementedError, match="ShapeDtypeStruct"):
-            minijax.ShapeDtypeStruct((2,), "float32", **given)
-    struct = minijax.ShapeDtypeStruct((2,), "float32", is_ref=False, manual_axis_type=None)
-    assert struct == minijax.ShapeDtypeStruct((2,), "float32")
+            glassjax.ShapeDtypeStruct((2,), "float32", **given)
+    struct = glassjax.ShapeDtypeStruct((2,), "float32", is_ref=False, manual_axis_type=None)
+    assert struct == glassjax.ShapeDtypeStruct((2,), "float32")

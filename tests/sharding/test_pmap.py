@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-import minijax
+import glassjax
 
 X = np.arange(6.0, dtype="float32").reshape(2, 3)
 
@@ -13,4 +13,4 @@ def test_pmap():
         f = lib.pmap(lambda x: x - lib.lax.pmean(x, "i") / 2, "i")
         return f(X[:1])
 
-    np.testing.assert_allclose(results(minijax), results(jax))
+    np.testing.assert_allclose(results(glassjax), results(jax))

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 from shares import IS_NIGHT
 
-import minijax
+import glassjax
 
 CAN_READ = jax.__version_info__ >= (0, 11)
 X = np.arange(64, dtype=np.float32).reshape(8, 8) / 7
@@ -71,7 +71,7 @@ def outcome(lib, result):
 
 def assert_same(program):
     """A program gives the same on both."""
-    compare(*(attempt(lib, program) for lib in (minijax, jax)))
+    compare(*(attempt(lib, program) for lib in (glassjax, jax)))
 
 
 def assert_all_same(programs, part):
@@ -81,9 +81,9 @@ def assert_all_same(programs, part):
     """
     theirs = at_once(jax, programs)
     if IS_NIGHT or part == 0:
-        ours = {name: attempt(minijax, program) for name, program in programs.items()}
+        ours = {name: attempt(glassjax, program) for name, program in programs.items()}
     else:
-        ours = at_once(minijax, programs)
+        ours = at_once(glassjax, programs)
     wrong = []
     for name in programs:
         try:
@@ -94,7 +94,7 @@ def assert_all_same(programs, part):
 
 
 def compare(ours, theirs):
-    ours, theirs = outcome(minijax, ours), outcome(jax, theirs)
+    ours, theirs = outcome(glassjax, ours), outcome(jax, theirs)
     if isinstance(theirs, type) or isinstance(ours, type):
         assert ours == theirs or theirs is Exception  # a class of JAX's own
         return

@@ -1,4 +1,4 @@
-"""minijax and JAX under one set of names, and comparisons of their results."""
+"""glassjax and JAX under one set of names, and comparisons of their results."""
 
 import functools
 import warnings
@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from shares import IS_NIGHT
 
-import minijax
-import minijax_stage2 as s2
-import minijax_stage3 as s3
-import minijax_stage4 as s4
-from minijax.runtime import pipeline
-from minijax_stage2 import Primitive
-from minijax_stage3 import Jaxpr, JaxprEqn
-from minijax_stage3.lowering import lowering_rules, mlir_type
-from minijax_stage4 import tape
+import glassjax
+import glassjax_stage2 as s2
+import glassjax_stage3 as s3
+import glassjax_stage4 as s4
+from glassjax.runtime import pipeline
+from glassjax_stage2 import Primitive
+from glassjax_stage3 import Jaxpr, JaxprEqn
+from glassjax_stage3.lowering import lowering_rules, mlir_type
+from glassjax_stage4 import tape
 
-LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
+LIBRARIES = [(glassjax, glassjax.numpy), (jax, jax.numpy)]
 
 
 def branches(lib, cond):
@@ -119,7 +119,7 @@ def assert_same(ours, theirs, tolerance):
 
 def assert_close(ours, theirs, rtol=1e-12, atol=None, weak_types=True):
     """Two trees of arrays agree in number, shapes, dtypes, weak types, and values."""
-    ours, theirs = minijax.tree.leaves(ours), jax.tree.leaves(theirs)
+    ours, theirs = glassjax.tree.leaves(ours), jax.tree.leaves(theirs)
     assert len(ours) == len(theirs)
     for x, y in zip(ours, theirs, strict=True):
         assert (x.shape, x.dtype) == (y.shape, y.dtype)
@@ -149,7 +149,7 @@ def assert_same_results(program, rtol=2e-6, atol=2e-6):
     theirs = result_of(program, jax.numpy, jax)
     is_refused = getattr(program, "is_refused", False)
     assert isinstance(theirs, Exception) == is_refused, f"JAX gives {theirs!r}"
-    assert_alike(result_of(program, minijax.numpy, minijax), theirs, rtol, atol)
+    assert_alike(result_of(program, glassjax.numpy, glassjax), theirs, rtol, atol)
 
 
 def of_size(size, function):
@@ -157,7 +157,7 @@ def of_size(size, function):
 
     JAX, which compiles it with others, is told how many. Ours finds it out.
     """
-    return lambda n, lib: function(n) if lib is minijax else function(n, size=size)
+    return lambda n, lib: function(n) if lib is glassjax else function(n, size=size)
 
 
 # A constant that is written into a program.
@@ -177,7 +177,7 @@ def _with_constants_written(jaxpr, consts):
     equations, kept = [], [True] * len(jaxpr.invars)
     for number, const in enumerate(consts):
         var = jaxpr.invars[number]
-        if isinstance(const, np.ndarray | minijax.Array) and _is_written(var.aval):
+        if isinstance(const, np.ndarray | glassjax.Array) and _is_written(var.aval):
             data = np.asarray(const, var.aval.dtype).tobytes()
             equations.append(JaxprEqn(written_p, [], [var], {"data": data}))
             kept[number] = False
@@ -216,17 +216,17 @@ class _OfConstants:
 
 jax_of_constants = _OfConstants(jax)
 # At night ours are machine code, as for users.
-minijax_of_constants = minijax if IS_NIGHT else _OfConstants(minijax)
+glassjax_of_constants = glassjax if IS_NIGHT else _OfConstants(glassjax)
 
 
 def of_constants(library):
     """The library, whose compiled functions take their arguments for constants."""
-    return jax_of_constants if library is jax else minijax_of_constants
+    return jax_of_constants if library is jax else glassjax_of_constants
 
 
 def assert_same_program(function, *args, tolerance=1e-9, atol=None):
     """`function`, given a library, makes a program; those of both give the same, all at once."""
-    ours = minijax_of_constants.jit(function(minijax))(*args)
+    ours = glassjax_of_constants.jit(function(glassjax))(*args)
     assert_close(ours, jax_of_constants.jit(function(jax))(*args), tolerance, atol)
 
 
@@ -270,7 +270,7 @@ def assert_all_same_results(programs, rtol=2e-6, atol=2e-6):
     if not isinstance(programs, Mapping):
         programs = {f"{_place_of(p)}, number {i}": p for i, p in enumerate(programs)}
     theirs = results_at_once(programs.values(), jax.numpy, jax)
-    ours = results_at_once(programs.values(), minijax.numpy, minijax)
+    ours = results_at_once(programs.values(), glassjax.numpy, glassjax)
     differences = []
     for (name, program), found, expected in zip(programs.items(), ours, theirs, strict=True):
         try:
@@ -305,11 +305,11 @@ def assert_alike(ours, theirs, rtol=2e-6, atol=2e-6):
         return
     assert not isinstance(ours, Exception), ours
     assert isinstance(ours, tuple | list) == isinstance(theirs, tuple | list)
-    ours, theirs = minijax.tree.leaves(ours), jax.tree.leaves(theirs)
+    ours, theirs = glassjax.tree.leaves(ours), jax.tree.leaves(theirs)
     assert len(ours) == len(theirs)
     for found, expected in zip(ours, theirs, strict=True):
         if isinstance(expected, jax.Array):
-            assert isinstance(found, minijax.Array)
+            assert isinstance(found, glassjax.Array)
             assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
             assert found.weak_type == expected.weak_type
         np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)

@@ -8,22 +8,22 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from minijax.distributed.runtime import reserved_port
+from glassjax.distributed.runtime import reserved_port
 
 BEGIN = """
 import faulthandler, os, signal, sys, time
 import numpy as np
-import minijax
-import minijax.numpy as jnp
-from minijax import NamedSharding, P
+import glassjax
+import glassjax.numpy as jnp
+from glassjax import NamedSharding, P
 
 faulthandler.dump_traceback_later(100)  # of a process that hangs
-minijax.distributed.initialize(
+glassjax.distributed.initialize(
     initialization_timeout=int(os.environ.get("INITIALIZATION", 100)),
     heartbeat_timeout_seconds=int(os.environ.get("HEARTBEAT", 100)),
     shutdown_timeout_seconds=int(os.environ.get("SHUTDOWN", 100)),
 )
-rank, count = minijax.process_index(), minijax.process_count()
+rank, count = glassjax.process_index(), glassjax.process_count()
 """
 
 
@@ -43,9 +43,9 @@ import {lib}.numpy as jnp
 
 faulthandler.dump_traceback_later(100)  # of a process that hangs
 lib.distributed.initialize(
-    os.environ["MINIJAX_COORDINATOR_ADDRESS"],
-    int(os.environ["MINIJAX_NUM_PROCESSES"]),
-    int(os.environ["MINIJAX_PROCESS_ID"]),
+    os.environ["GLASSJAX_COORDINATOR_ADDRESS"],
+    int(os.environ["GLASSJAX_NUM_PROCESSES"]),
+    int(os.environ["GLASSJAX_PROCESS_ID"]),
     initialization_timeout=100,
 )
 NamedSharding, P = lib.sharding.NamedSharding, lib.sharding.PartitionSpec
@@ -101,14 +101,14 @@ class Done:
 
 def environment(**variables):
     """The environment without what makes this process one with several devices."""
-    names = ("MINIJAX_NUM_CPU_DEVICES", "XLA_FLAGS")
+    names = ("GLASSJAX_NUM_CPU_DEVICES", "XLA_FLAGS")
     kept = {name: value for name, value in os.environ.items() if name not in names}
     return {**FAST, **kept, **variables}
 
 
 FAST = {
     "PYTHONUNBUFFERED": "1",
-    "MINIJAX_DISABLE_MOST_OPTIMIZATIONS": "true",
+    "GLASSJAX_DISABLE_MOST_OPTIMIZATIONS": "true",
     "JAX_DISABLE_MOST_OPTIMIZATIONS": "true",
 }
 
@@ -136,9 +136,9 @@ class Processes:
             files[0].touch()
             found = environment(
                 PRINT_TO=str(files[0]),
-                MINIJAX_COORDINATOR_ADDRESS=f"127.0.0.1:{port}",
-                MINIJAX_NUM_PROCESSES=str(count),
-                MINIJAX_PROCESS_ID=str(index),
+                GLASSJAX_COORDINATOR_ADDRESS=f"127.0.0.1:{port}",
+                GLASSJAX_NUM_PROCESSES=str(count),
+                GLASSJAX_PROCESS_ID=str(index),
                 **variables,
             )
             with open(files[1], "w") as out, open(files[2], "w") as err:
@@ -186,7 +186,7 @@ class Processes:
 
 
 TWO_DEVICES = {
-    "MINIJAX_NUM_CPU_DEVICES": "2",
+    "GLASSJAX_NUM_CPU_DEVICES": "2",
     "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
 }
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from libraries import assert_alike, refused, results_at_once
 
-import minijax
-import minijax.numpy
+import glassjax
+import glassjax.numpy
 
 pytestmark = pytest.mark.bits(32)
 
@@ -225,7 +225,7 @@ def bilinear_in_y(n):
 @pytest.mark.parametrize("section", SECTIONS)
 def test_arguments_mean_what_they_mean_in_jax(section):
     programs = SECTIONS[section]
-    results = (results_at_once(programs, lib.numpy, lib) for lib in (minijax, jax))
+    results = (results_at_once(programs, lib.numpy, lib) for lib in (glassjax, jax))
     for number, (program, ours, theirs) in enumerate(zip(programs, *results, strict=True)):
         assert isinstance(theirs, Exception) == hasattr(program, "is_refused"), theirs
         try:
@@ -238,7 +238,7 @@ def assert_without_float0(ours, theirs):
     """`assert_alike`; what has no tangent is compared by its shape."""
     if isinstance(theirs, Exception) or isinstance(ours, Exception):
         return assert_alike(ours, theirs)
-    pairs = list(zip(minijax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True))
+    pairs = list(zip(glassjax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True))
     empty = [getattr(y, "dtype", None) == FLOAT0 for _, y in pairs]
     for (x, y), is_empty in zip(pairs, empty, strict=True):
         assert not is_empty or (x.dtype, x.shape) == (y.dtype, y.shape)
@@ -248,19 +248,19 @@ def assert_without_float0(ours, theirs):
 
 def test_a_cotangent_is_converted_to_the_dtype_of_its_argument():
     """JAX lets it pass as it is, for the time being."""
-    half = minijax.numpy.ones((), "bfloat16")
-    of_wide = with_own_vjp(lambda kept, ct: (ct.astype("float32"), None))(minijax)
-    assert minijax.grad(of_wide)(half, half).dtype == half.dtype
+    half = glassjax.numpy.ones((), "bfloat16")
+    of_wide = with_own_vjp(lambda kept, ct: (ct.astype("float32"), None))(glassjax)
+    assert glassjax.grad(of_wide)(half, half).dtype == half.dtype
 
 
 def test_what_would_be_moved_to_other_memory_is_kept():
-    policy = minijax.checkpoint_policies.save_and_offload_only_these_names(
+    policy = glassjax.checkpoint_policies.save_and_offload_only_these_names(
         names_which_can_be_saved=["a"],
         names_which_can_be_offloaded=["b"],
         offload_src="device",
         offload_dst="pinned_host",
     )
-    name = minijax.ad_checkpoint.checkpoint_name
-    f = minijax.checkpoint(lambda x: name(minijax.numpy.sin(x), "b") * x, policy=policy)
-    jaxpr = minijax.make_jaxpr(lambda x: minijax.linearize(f, x)[1](x))(1.0)
+    name = glassjax.ad_checkpoint.checkpoint_name
+    f = glassjax.checkpoint(lambda x: name(glassjax.numpy.sin(x), "b") * x, policy=policy)
+    jaxpr = glassjax.make_jaxpr(lambda x: glassjax.linearize(f, x)[1](x))(1.0)
     assert str(jaxpr).count("= sin ") == 1

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from tables import for_each
 
-import minijax
+import glassjax
 
 X = np.arange(1.0, 4.0)
 
@@ -88,31 +88,31 @@ def of_jax():
 
 @for_each("name", PROGRAMS)
 def test_logs_are_jaxs(name, of_jax):
-    ours, theirs = PROGRAMS[name](minijax), of_jax[name]
-    assert minijax.tree.structure(minijax.tree.map(np.asarray, ours)) == minijax.tree.structure(
+    ours, theirs = PROGRAMS[name](glassjax), of_jax[name]
+    assert glassjax.tree.structure(glassjax.tree.map(np.asarray, ours)) == glassjax.tree.structure(
         jax.tree.map(np.asarray, theirs)
     )
-    for x, y in zip(minijax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+    for x, y in zip(glassjax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-12)
 
 
 def rule(logs):
-    return minijax.custom_gradient(with_logs=True)(lambda x: (x, lambda ct: ((ct,), logs)))
+    return glassjax.custom_gradient(with_logs=True)(lambda x: (x, lambda ct: ((ct,), logs)))
 
 
 @for_each(
     ("f", "error", "message"),
     [
-        (lambda x: square(minijax)(square(minijax)(x)), ValueError, "two .* log the name 'ct'"),
+        (lambda x: square(glassjax)(square(glassjax)(x)), ValueError, "two .* log the name 'ct'"),
         (rule([1.0]), TypeError, r"None or a dict as logs, found \["),
         (rule({"a": "text"}), TypeError, "expected an array or a number, found 'text'"),
         (
-            minijax.custom_gradient(with_logs=True)(lambda x: (x, lambda ct: (ct,))),
+            glassjax.custom_gradient(with_logs=True)(lambda x: (x, lambda ct: (ct,))),
             TypeError,
             "must return a pair of the cotangents and a dict of logs",
         ),
         (
-            lambda x: minijax.lax.cond(x > 0, square(minijax), minijax.numpy.sin, x),
+            lambda x: glassjax.lax.cond(x > 0, square(glassjax), glassjax.numpy.sin, x),
             NotImplementedError,
             "a backward rule inside of `cond` logs",
         ),
@@ -120,15 +120,15 @@ def rule(logs):
 )
 def test_what_is_refused(f, error, message):
     with pytest.raises(error, match=message):
-        logged(minijax, f, 3.0)
+        logged(glassjax, f, 3.0)
 
 
 def test_a_name_may_be_logged_twice_if_nobody_asks():
     """JAX refuses that, too."""
-    f = square(minijax)
-    assert minijax.grad(lambda x: f(f(x)))(3.0) == 108.0
+    f = square(glassjax)
+    assert glassjax.grad(lambda x: f(f(x)))(3.0) == 108.0
 
 
 def test_options_that_are_not_there():
     with pytest.raises(NotImplementedError, match="remat must be False"):
-        minijax.custom_gradient(remat=True)
+        glassjax.custom_gradient(remat=True)

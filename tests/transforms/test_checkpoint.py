@@ -9,8 +9,8 @@ import pytest
 from libraries import LIBRARIES, assert_same
 from shares import IS_NIGHT, one_in
 
-import minijax
-import minijax.numpy
+import glassjax
+import glassjax.numpy
 
 RNG = np.random.default_rng(3)
 X, W = RNG.standard_normal((5, 4)), RNG.standard_normal((4, 4))
@@ -60,10 +60,10 @@ def test_derivatives_are_the_same():
         outs = lib.jit(partial(everything, lib, jnp, wrap))(W, X)
         return [np.asarray(x) for x in lib.tree.leaves(outs)]
 
-    plain = run(minijax, minijax.numpy, lambda f: f)
+    plain = run(glassjax, glassjax.numpy, lambda f: f)
     for name in ("none given", "both") if IS_NIGHT else ("both",):
-        policy = POLICIES[name](minijax.checkpoint_policies)
-        ours = run(minijax, minijax.numpy, partial(minijax.checkpoint, policy=policy))
+        policy = POLICIES[name](glassjax.checkpoint_policies)
+        ours = run(glassjax, glassjax.numpy, partial(glassjax.checkpoint, policy=policy))
         assert_same(ours, plain, 1e-10)
     policy = POLICIES["both"](jax.checkpoint_policies)
     theirs = run(jax, jax.numpy, partial(jax.checkpoint, policy=policy))
@@ -71,15 +71,15 @@ def test_derivatives_are_the_same():
 
 
 def test_what_is_kept_is_what_the_policy_says():
-    jnp = minijax.numpy
+    jnp = glassjax.numpy
 
     def kept(policy):
-        f = minijax.checkpoint(partial(layer, minijax, jnp), policy=policy)
-        jaxpr = minijax.make_jaxpr(minijax.grad(lambda w, x: jnp.sum(f(w, x)), 1))(W, X)
+        f = glassjax.checkpoint(partial(layer, glassjax, jnp), policy=policy)
+        jaxpr = glassjax.make_jaxpr(glassjax.grad(lambda w, x: jnp.sum(f(w, x)), 1))(W, X)
         forward, _ = [eqn for eqn in jaxpr.eqns if eqn.primitive.name == "checkpoint"]
         return len(forward.outvars) - 1
 
-    policies = minijax.checkpoint_policies
+    policies = glassjax.checkpoint_policies
     assert kept(None) == kept(policies.nothing_saveable) == 0
     assert kept(policies.dots_saveable) == kept(policies.save_only_these_names("inner")) == 1
     assert kept(policies.save_only_these_names("other")) == 0
@@ -114,18 +114,18 @@ def test_policies_reach_into_calls_branches_and_loops():
             f = lib.checkpoint(f, policy=policy)
             yield lib.grad(lambda x, w, f=f: jnp.sum(f(x, w)), argnums=(0, 1))
 
-    saved = gradients(minijax, minijax.numpy, minijax.checkpoint_policies.dots_saveable)
+    saved = gradients(glassjax, glassjax.numpy, glassjax.checkpoint_policies.dots_saveable)
     theirs = gradients(jax, jax.numpy, jax.checkpoint_policies.dots_saveable)
-    unsaved = gradients(minijax, minijax.numpy, None)
+    unsaved = gradients(glassjax, glassjax.numpy, None)
     for number, (f, oracle, plain) in enumerate(zip(saved, theirs, unsaved, strict=True)):
-        count = dots(minijax, minijax.numpy, f)
+        count = dots(glassjax, glassjax.numpy, f)
         assert count == dots(jax, jax.numpy, oracle), number
-        assert count < dots(minijax, minijax.numpy, plain), number
-        assert_same(*(minijax.jit(gradient)(X[:4], W) for gradient in (f, plain)), 1e-6)
+        assert count < dots(glassjax, glassjax.numpy, plain), number
+        assert_same(*(glassjax.jit(gradient)(X[:4], W) for gradient in (f, plain)), 1e-6)
 
 
 def test_a_deep_network_takes_less_memory():
-    jnp = minijax.numpy
+    jnp = glassjax.numpy
     ws, x = [np.full((32, 32), 0.1, np.float32)] * 12, np.ones((256, 32), np.float32)
 
     def step(wrap):
@@ -136,10 +136,10 @@ def test_a_deep_network_takes_less_memory():
                 x = f(w, x)
             return jnp.sum(x)
 
-        compiled = minijax.jit(minijax.grad(loss)).lower(ws, x).compile()
+        compiled = glassjax.jit(glassjax.grad(loss)).lower(ws, x).compile()
         return compiled(ws, x), compiled.memory_analysis().temp_size_in_bytes
 
-    (plain, much), (again, little) = step(lambda f: f), step(minijax.checkpoint)
+    (plain, much), (again, little) = step(lambda f: f), step(glassjax.checkpoint)
     np.testing.assert_allclose(plain[0], again[0], rtol=1e-5)
     assert little < 0.65 * much
 
@@ -179,7 +179,7 @@ def test_a_deep_network_takes_no_more_memory_than_jaxs(network, name):
     assert ours < 1.05 * theirs
 
 
-@pytest.mark.parametrize(("lib", "jnp"), LIBRARIES, ids=["minijax", "jax"])
+@pytest.mark.parametrize(("lib", "jnp"), LIBRARIES, ids=["glassjax", "jax"])
 def test_arguments_that_are_no_arrays(lib, jnp):
     @partial(lib.checkpoint, static_argnums=(1,))
     def f(x, kind, *, scale=1.0):
@@ -191,7 +191,7 @@ def test_arguments_that_are_no_arrays(lib, jnp):
 
 def test_what_escapes_is_an_error():
     """A value of the part that is computed again is of no use outside of it."""
-    for lib in (minijax, jax):
+    for lib in (glassjax, jax):
         kept = []
 
         def part(x, lib=lib, kept=kept):

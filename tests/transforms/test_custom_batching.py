@@ -6,8 +6,8 @@ import pytest
 from libraries import LIBRARIES, assert_same
 from tables import for_each
 
-import minijax
-import minijax.numpy
+import glassjax
+import glassjax.numpy
 
 X = np.random.default_rng(0).standard_normal((2, 3))
 
@@ -81,14 +81,14 @@ def test_uses_agree_with_jax():
     (ours, our_calls), (theirs, their_calls) = (found(*library) for library in LIBRARIES)
     assert our_calls == their_calls
     for name in USES:
-        assert_same(leaves(minijax, ours[name]), leaves(jax, theirs[name]), 1e-12)
+        assert_same(leaves(glassjax, ours[name]), leaves(jax, theirs[name]), 1e-12)
 
 
 def test_evaluation_is_that_of_the_function():
-    f = scaled(minijax, minijax.numpy)
+    f = scaled(glassjax, glassjax.numpy)
     outs = f(X, y={"y": 2.0})
     np.testing.assert_allclose(outs["product"], 2 * np.sin(X))
-    assert isinstance(outs["y"], minijax.Array)
+    assert isinstance(outs["y"], glassjax.Array)
 
 
 def test_one_after_the_other():
@@ -117,42 +117,42 @@ def test_one_after_the_other():
 
 def test_reverse_mode_is_that_of_the_function():
     """JAX has none; ours, mapped or not, is that of the same function without a rule."""
-    jnp = minijax.numpy
+    jnp = glassjax.numpy
     x = jnp.asarray(X[0])
 
     def plain(x, w):
         return jnp.sin(x) * w
 
-    ruled = minijax.custom_batching.sequential_vmap(plain)
+    ruled = glassjax.custom_batching.sequential_vmap(plain)
 
     def everything(f):
-        gradient = minijax.grad(f, (0, 1))
-        mapped = minijax.vmap(f, (0, None))
+        gradient = glassjax.grad(f, (0, 1))
+        mapped = glassjax.vmap(f, (0, None))
         return [
             gradient(x[0], x[1]),
-            minijax.vmap(gradient, (0, None))(x, x[1]),
-            minijax.grad(lambda w: jnp.sum(mapped(x, w)))(x[1]),
-            minijax.jit(minijax.grad(minijax.jit(f)))(x[0], x[1]),
-            minijax.hessian(f)(x[0], x[1]),
-            minijax.grad(minijax.checkpoint(f))(x[0], x[1]),
-            minijax.grad(lambda x: minijax.lax.scan(lambda c, _: (f(c, x), c), x, None, 3)[0])(
+            glassjax.vmap(gradient, (0, None))(x, x[1]),
+            glassjax.grad(lambda w: jnp.sum(mapped(x, w)))(x[1]),
+            glassjax.jit(glassjax.grad(glassjax.jit(f)))(x[0], x[1]),
+            glassjax.hessian(f)(x[0], x[1]),
+            glassjax.grad(glassjax.checkpoint(f))(x[0], x[1]),
+            glassjax.grad(lambda x: glassjax.lax.scan(lambda c, _: (f(c, x), c), x, None, 3)[0])(
                 x[0]
             ),
-            minijax.jacfwd(lambda x: f(x, x))(x),
-            minijax.linearize(f, x[0], x[1])[1](2.0, 3.0),
+            glassjax.jacfwd(lambda x: f(x, x))(x),
+            glassjax.linearize(f, x[0], x[1])[1](2.0, 3.0),
         ]
 
-    assert_same(*(leaves(minijax, everything(f)) for f in (ruled, plain)), 1e-12)
+    assert_same(*(leaves(glassjax, everything(f)) for f in (ruled, plain)), 1e-12)
 
 
 def test_a_point_and_several_directions():
     """A primal that is a batch beside one that is not; JAX's result has an axis too many."""
-    f = scaled(minijax, minijax.numpy)
+    f = scaled(glassjax, glassjax.numpy)
 
     def along(x, t):
-        return minijax.jvp(lambda x, y: f(x, {"y": y})["product"], (x, x), (t, 1.0))
+        return glassjax.jvp(lambda x, y: f(x, {"y": y})["product"], (x, x), (t, 1.0))
 
-    _, tangents = minijax.vmap(along)(X[0], X[1])
+    _, tangents = glassjax.vmap(along)(X[0], X[1])
     expected = 10 * (np.cos(X[0]) * X[0] * X[1] + np.sin(X[0]))
     np.testing.assert_allclose(tangents, expected)
 
@@ -165,7 +165,7 @@ def test_one_point_in_several_directions():
         f.def_vmap(lambda size, batched, x: (3 * lib.numpy.sin(x), batched[0]))
         return np.stack([lib.jacfwd(f)(X[0]), lib.jit(lib.jacfwd(f))(X[0])])
 
-    np.testing.assert_allclose(gradients(minijax), gradients(jax))
+    np.testing.assert_allclose(gradients(glassjax), gradients(jax))
 
 
 def with_rule(lib, rule):
@@ -196,8 +196,10 @@ def test_what_jax_refuses_is_refused(name):
 
 def test_what_does_not_fit_is_said():
     with pytest.raises(ValueError, match=r"returned f64\[3\] and said that it is no batch of 3"):
-        with_rule(minijax, lambda n, batched, x: ({"a": x}, {"a": False}))
+        with_rule(glassjax, lambda n, batched, x: ({"a": x}, {"a": False}))
     with pytest.raises(TypeError, match="closes over a batched value"):
-        minijax.vmap(lambda z: minijax.custom_batching.sequential_vmap(lambda x: x * z)(1.0))(X[0])
+        glassjax.vmap(lambda z: glassjax.custom_batching.sequential_vmap(lambda x: x * z)(1.0))(
+            X[0]
+        )
     with pytest.raises(TypeError, match="custom_vmap: expected a function"):
-        minijax.custom_batching.custom_vmap(3)
+        glassjax.custom_batching.custom_vmap(3)

@@ -17,15 +17,15 @@ from libraries import LIBRARIES, assert_same
 from shares import IS_NIGHT
 from tables import for_each
 
-import minijax
-import minijax.ad_checkpoint
-import minijax.debug
-import minijax.export
-import minijax.extend
-import minijax.extend.core
-import minijax.interpreters.batching
-import minijax.interpreters.mlir
-import minijax.numpy
+import glassjax
+import glassjax.ad_checkpoint
+import glassjax.debug
+import glassjax.export
+import glassjax.extend
+import glassjax.extend.core
+import glassjax.interpreters.batching
+import glassjax.interpreters.mlir
+import glassjax.numpy
 
 RNG = np.random.default_rng(1)
 
@@ -269,10 +269,10 @@ def test_every_transformation_has_the_derivative_that_was_defined(make):
     ours, args = transformed(make, *LIBRARIES[0])
     theirs, jax_args = transformed(make, *LIBRARIES[1])
     expected = jax.jit(lambda: theirs(*jax_args))()
-    found = minijax.jit(ours)(*args)
+    found = glassjax.jit(ours)(*args)
     assert found.keys() == expected.keys()
     for name in found:
-        assert_same(leaves(minijax, found[name]), leaves(jax, expected[name]), 1e-9)
+        assert_same(leaves(glassjax, found[name]), leaves(jax, expected[name]), 1e-9)
 
 
 def test_evaluation_agrees_with_compilation():
@@ -293,14 +293,14 @@ def test_evaluation_agrees_with_compilation():
 
 def test_a_result_that_all_examples_share_may_have_derivatives_that_differ():
     """Where JAX computes something else than the sum over examples."""
-    jnp = minijax.numpy
+    jnp = glassjax.numpy
 
-    @minijax.custom_vjp
+    @glassjax.custom_vjp
     def f(x, y):
         return x * y, x * 1.0
 
     f.defvjp(lambda x, y: (f.fun(x, y), y), lambda y, cts: (cts[0] * y + cts[1] * 10.0, None))
-    g = minijax.custom_jvp(lambda x, y: (x * y, x * 1.0))
+    g = glassjax.custom_jvp(lambda x, y: (x * y, x * 1.0))
     g.defjvp(lambda p, t: (g.fun(*p), (t[0], t[0] * p[1])))
 
     ys = np.arange(1.0, 4.0)
@@ -310,11 +310,11 @@ def test_a_result_that_all_examples_share_may_have_derivatives_that_differ():
             first, second = function(x, y)
             return first * second
 
-        mapped = minijax.grad(lambda x: jnp.sum(minijax.vmap(loss, (None, 0))(x, ys)))(2.0)
-        assert mapped == sum(minijax.grad(loss)(2.0, y) for y in ys)
+        mapped = glassjax.grad(lambda x: jnp.sum(glassjax.vmap(loss, (None, 0))(x, ys)))(2.0)
+        assert mapped == sum(glassjax.grad(loss)(2.0, y) for y in ys)
 
 
-@pytest.mark.parametrize(("lib", "jnp"), LIBRARIES, ids=["minijax", "jax"])
+@pytest.mark.parametrize(("lib", "jnp"), LIBRARIES, ids=["glassjax", "jax"])
 def test_python_may_decide_where_nothing_is_staged(lib, jnp):
     """Functions and rules see values, as long as nothing but derivatives is taken."""
 
@@ -335,7 +335,7 @@ def test_python_may_decide_where_nothing_is_staged(lib, jnp):
 def test_a_derivative_that_is_defined_is_used_once_for_each_trace():
     calls = []
 
-    @minijax.custom_vjp
+    @glassjax.custom_vjp
     def f(x):
         return x
 
@@ -348,7 +348,7 @@ def test_a_derivative_that_is_defined_is_used_once_for_each_trace():
         return (ct,)
 
     f.defvjp(fwd, bwd)
-    step = minijax.jit(minijax.grad(lambda x: f(x) * f(x)))
+    step = glassjax.jit(glassjax.grad(lambda x: f(x) * f(x)))
     step(2.0)
     step(3.0)
     assert calls == ["fwd", "fwd", "bwd", "bwd"]
@@ -405,17 +405,17 @@ def test_what_jax_refuses_is_refused(name):
 
 def test_a_rule_that_returns_no_pair_is_named():
     with pytest.raises(TypeError, match=r"rule `<lambda>` .* must return a pair .*, found "):
-        jvp_with(minijax, lambda p, t: t[0])
+        jvp_with(glassjax, lambda p, t: t[0])
 
 
 def test_what_a_rule_does_not_know_of_is_said():
     def outer(y):
-        f = minijax.custom_jvp(lambda x: x * y)
+        f = glassjax.custom_jvp(lambda x: x * y)
         f.defjvp(lambda p, t: (p[0], t[0]))
-        return minijax.jit(lambda x: f(x))(2.0)
+        return glassjax.jit(lambda x: f(x))(2.0)
 
     with pytest.raises(TypeError, match="closes over"):
-        minijax.grad(lambda y: minijax.jit(outer)(y))(1.0)
+        glassjax.grad(lambda y: glassjax.jit(outer)(y))(1.0)
 
 
 def test_a_mapped_function_closes_over_what_is_mapped():
@@ -447,9 +447,9 @@ def test_a_mapped_function_closes_over_what_is_mapped():
 
 def with_both_rules(forward=1.0, backward=1.0):
     """sin(x) y^2, whose derivative by x is multiplied by one number or the other."""
-    jnp = minijax.numpy
+    jnp = glassjax.numpy
 
-    @minijax.custom_vjp
+    @glassjax.custom_vjp
     def f(x, y):
         return jnp.sin(x) * y**2
 
@@ -467,22 +467,22 @@ def with_both_rules(forward=1.0, backward=1.0):
 
 
 IN_FORWARD_MODE = {
-    "jvp": lambda f: lambda x, y: minijax.jvp(f, (x, y), (1.0, 0.0))[1],
-    "jvp of jit": lambda f: lambda x, y: minijax.jvp(minijax.jit(f), (x, y), (1.0, 0.0))[1],
-    "linearize": lambda f: lambda x, y: minijax.linearize(f, x, y)[1](1.0, 0.0),
-    "jacfwd": minijax.jacfwd,
-    "jit": lambda f: minijax.jit(minijax.jacfwd(f)),
-    "checkpoint": lambda f: minijax.jacfwd(minijax.checkpoint(f)),
-    "cond": lambda f: minijax.jacfwd(lambda x, y: minijax.lax.cond(x < 9, f, f, x, y)),
+    "jvp": lambda f: lambda x, y: glassjax.jvp(f, (x, y), (1.0, 0.0))[1],
+    "jvp of jit": lambda f: lambda x, y: glassjax.jvp(glassjax.jit(f), (x, y), (1.0, 0.0))[1],
+    "linearize": lambda f: lambda x, y: glassjax.linearize(f, x, y)[1](1.0, 0.0),
+    "jacfwd": glassjax.jacfwd,
+    "jit": lambda f: glassjax.jit(glassjax.jacfwd(f)),
+    "checkpoint": lambda f: glassjax.jacfwd(glassjax.checkpoint(f)),
+    "cond": lambda f: glassjax.jacfwd(lambda x, y: glassjax.lax.cond(x < 9, f, f, x, y)),
 }
 
 
 IN_REVERSE_MODE = {
-    "grad": minijax.grad,
-    "grad of jit": lambda f: minijax.grad(minijax.jit(f)),
-    "jit of grad": lambda f: minijax.jit(minijax.grad(f)),
-    "jacrev": minijax.jacrev,
-    "checkpoint": lambda f: minijax.grad(minijax.checkpoint(f)),
+    "grad": glassjax.grad,
+    "grad of jit": lambda f: glassjax.grad(glassjax.jit(f)),
+    "jit of grad": lambda f: glassjax.jit(glassjax.grad(f)),
+    "jacrev": glassjax.jacrev,
+    "checkpoint": lambda f: glassjax.grad(glassjax.checkpoint(f)),
 }
 
 
@@ -491,7 +491,7 @@ def test_forward_mode_takes_the_rule_of_defjvp(transform):
     slope = 5.0 * np.cos(0.5) * 4.0
     derivative = transform(with_both_rules(5.0, 7.0))
     np.testing.assert_allclose(derivative(0.5, 2.0), slope, rtol=1e-6)
-    batch = minijax.vmap(derivative, (0, None))(np.array([0.5, 0.5]), 2.0)
+    batch = glassjax.vmap(derivative, (0, None))(np.array([0.5, 0.5]), 2.0)
     np.testing.assert_allclose(batch, [slope, slope], rtol=1e-6)
 
 
@@ -500,7 +500,7 @@ def test_reverse_mode_takes_the_rules_of_defvjp(transform):
     slope = 7.0 * np.cos(0.5) * 4.0
     derivative = transform(with_both_rules(5.0, 7.0))
     np.testing.assert_allclose(derivative(0.5, 2.0), slope, rtol=1e-6)
-    batch = minijax.vmap(derivative, (0, None))(np.array([0.5, 0.5]), 2.0)
+    batch = glassjax.vmap(derivative, (0, None))(np.array([0.5, 0.5]), 2.0)
     np.testing.assert_allclose(batch, [slope, slope], rtol=1e-6)
 
 
@@ -509,11 +509,11 @@ def test_both_rules_give_all_second_derivatives():
         return lambda x: lib.lax.scan(lambda c, _: (f(c, 1.5), None), x, None, length=3)[0]
 
     theirs = jax.jit(jax.hessian(looped(jax, lambda x, y: jax.numpy.sin(x) * y**2)))(0.5)
-    ways = minijax.jacfwd, minijax.jacrev
-    f = looped(minijax, with_both_rules())
+    ways = glassjax.jacfwd, glassjax.jacrev
+    f = looped(glassjax, with_both_rules())
     ours = [outer(inner(f)) for outer in ways for inner in ways]
-    one, batch = minijax.jit(
-        lambda x, xs: ([g(x) for g in ours], [minijax.vmap(g)(xs)[1] for g in ours])
+    one, batch = glassjax.jit(
+        lambda x, xs: ([g(x) for g in ours], [glassjax.vmap(g)(xs)[1] for g in ours])
     )(0.5, np.array([0.3, 0.5]))
     np.testing.assert_allclose(one, [theirs] * 4, rtol=1e-6)
     np.testing.assert_allclose(batch, [theirs] * 4, rtol=1e-6)
@@ -521,11 +521,11 @@ def test_both_rules_give_all_second_derivatives():
 
 
 def test_both_rules_must_give_results_of_one_type():
-    f = minijax.custom_vjp(lambda x: x)
+    f = glassjax.custom_vjp(lambda x: x)
     f.defvjp(lambda x: (x, None), lambda _, ct: (ct,))
     f.defjvp(lambda primals, tangents: (primals[0][None], tangents[0][None]))
     with pytest.raises(TypeError, match="defvjp and defjvp must return results of the same types"):
-        minijax.jvp(f, (1.0,), (1.0,))
+        glassjax.jvp(f, (1.0,), (1.0,))
 
 
 def test_an_argument_shown_with_its_perturbation_is_a_leaf(lib):
@@ -578,5 +578,5 @@ def test_named_values_of_forward_rules(lib):
 
 
 def test_the_linear_part_of_custom_derivatives_is_a_primitive():
-    (eqn,) = minijax.make_jaxpr(divided(minijax))(THREE).eqns
-    assert eqn.primitive is minijax.extend.core.primitives.custom_lin_p
+    (eqn,) = glassjax.make_jaxpr(divided(glassjax))(THREE).eqns
+    assert eqn.primitive is glassjax.extend.core.primitives.custom_lin_p

@@ -11,14 +11,14 @@ import jax.interpreters.mlir
 import numpy as np
 import pytest
 
-import minijax
-import minijax.ad_checkpoint
-import minijax.debug
-import minijax.export
-import minijax.extend
-import minijax.extend.core
-import minijax.interpreters.batching
-import minijax.interpreters.mlir
+import glassjax
+import glassjax.ad_checkpoint
+import glassjax.debug
+import glassjax.export
+import glassjax.extend
+import glassjax.extend.core
+import glassjax.interpreters.batching
+import glassjax.interpreters.mlir
 
 X = np.float32(3)
 
@@ -52,8 +52,8 @@ def test_linear_calls_agree():
         return {name: call(j, divided(j)) for name, call in CALLS.items()}
 
     theirs = jax.jit(lambda: called(jax))()
-    for ours in (called(minijax), minijax.jit(lambda: called(minijax))()):
-        minijax.tree.map(np.testing.assert_allclose, ours, theirs)
+    for ours in (called(glassjax), glassjax.jit(lambda: called(glassjax))()):
+        glassjax.tree.map(np.testing.assert_allclose, ours, theirs)
 
 
 def test_linear_calls_of_trees(lib):
@@ -72,11 +72,11 @@ def test_linear_calls_of_trees(lib):
 
 
 def test_linear_calls_are_mapped_and_residuals_differentiated_where_jax_cannot():
-    f, xs = divided(minijax), minijax.numpy.arange(3.0)
-    np.testing.assert_allclose(minijax.vmap(f)(xs), xs / 2)
-    np.testing.assert_allclose(minijax.vmap(minijax.grad(f))(xs), np.full(3, 3.5))
-    np.testing.assert_allclose(minijax.vmap(f)(xs, xs + 1), xs / (xs + 1))
-    np.testing.assert_allclose(minijax.grad(f, 1)(3.0, 2.0), -3 / 4)
+    f, xs = divided(glassjax), glassjax.numpy.arange(3.0)
+    np.testing.assert_allclose(glassjax.vmap(f)(xs), xs / 2)
+    np.testing.assert_allclose(glassjax.vmap(glassjax.grad(f))(xs), np.full(3, 3.5))
+    np.testing.assert_allclose(glassjax.vmap(f)(xs, xs + 1), xs / (xs + 1))
+    np.testing.assert_allclose(glassjax.grad(f, 1)(3.0, 2.0), -3 / 4)
 
 
 def test_wrong_transposes_are_errors(lib):

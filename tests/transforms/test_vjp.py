@@ -5,8 +5,8 @@ import jax.numpy
 import numpy as np
 import pytest
 
-import minijax
-import minijax.numpy as jnp
+import glassjax
+import glassjax.numpy as jnp
 
 
 @pytest.mark.newest_jax
@@ -19,7 +19,7 @@ def test_residuals_that_are_arguments():
             np.asarray(each) for each in f_vjp.opaque_residuals
         ]
 
-    ours, theirs = shown(minijax), shown(jax)
+    ours, theirs = shown(glassjax), shown(jax)
     assert ours[0] == theirs[0]
     np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-6)
 
@@ -37,9 +37,9 @@ def test_arguments_that_may_not_be_kept(lib):
 
 def test_wrong_flags():
     with pytest.raises(TypeError, match="saveable_args must be True, False"):
-        minijax.vjp(jnp.sin, 1.0, saveable_args=("no",))
+        glassjax.vjp(jnp.sin, 1.0, saveable_args=("no",))
     with pytest.raises(ValueError, match="saveable_args"):
-        minijax.vjp(jnp.sin, 1.0, saveable_args=(True, True))
+        glassjax.vjp(jnp.sin, 1.0, saveable_args=(True, True))
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def test_saved_residuals_are_those_of_jax(policy):
     import jax.ad_checkpoint
 
     args = {"w": np.ones((4, 3), np.float32)}, np.ones(3, np.float32)
-    assert kept_of(minijax, POLICIES[policy], *args) == kept_of(jax, POLICIES[policy], *args)
+    assert kept_of(glassjax, POLICIES[policy], *args) == kept_of(jax, POLICIES[policy], *args)
 
 
 def of_two(x, y):
@@ -137,7 +137,7 @@ def test_arguments_to_differentiate_by(in_nzs):
         both = pull_back.out_nzs, push_forward.out_nzs
         return both, lib.tree.map(float, (pull_back(ct), tangents))
 
-    assert found(minijax) == found(jax)
+    assert found(glassjax) == found(jax)
 
 
 def test_results_with_derivatives_within_others():
@@ -154,7 +154,7 @@ def test_results_with_derivatives_within_others():
         lib.grad(f)(2.0), lib.jit(f)(2.0), lib.vmap(f)(np.ones(2))
         return seen
 
-    assert found(minijax) == found(jax) == [(True, False, False)] * 3
+    assert found(glassjax) == found(jax) == [(True, False, False)] * 3
 
 
 @pytest.mark.parametrize(
@@ -167,4 +167,4 @@ def test_results_with_derivatives_within_others():
 )
 def test_what_says_nothing_of_arguments_is_refused(in_nzs, error, message):
     with pytest.raises(error, match=message):
-        minijax.vjp(of_two, *ARGUMENTS, in_nzs=in_nzs)
+        glassjax.vjp(of_two, *ARGUMENTS, in_nzs=in_nzs)

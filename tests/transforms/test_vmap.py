@@ -5,15 +5,15 @@ import importlib
 import numpy as np
 import pytest
 
-import minijax
-import minijax.ad_checkpoint
-import minijax.debug
-import minijax.export
-import minijax.extend
-import minijax.extend.core
-import minijax.interpreters.batching
-import minijax.interpreters.mlir
-from minijax.transforms import custom_vmap
+import glassjax
+import glassjax.ad_checkpoint
+import glassjax.debug
+import glassjax.export
+import glassjax.extend
+import glassjax.extend.core
+import glassjax.interpreters.batching
+import glassjax.interpreters.mlir
+from glassjax.transforms import custom_vmap
 
 
 # Classes that vmap maps over by functions of their library.
@@ -35,9 +35,9 @@ def test_vmap_maps_over_registered_classes(lib, monkeypatch):
         return Pair(cont(axis_size, pair.x, spec), pair.y)
 
     batching = lib.interpreters.batching
-    if lib is minijax:  # whose vmap does without what is registered, until something is
+    if lib is glassjax:  # whose vmap does without what is registered, until something is
         monkeypatch.setattr(custom_vmap, "vmappables", vmappables := {})
-        vmap = importlib.import_module("minijax.transforms.vmap")
+        vmap = importlib.import_module("glassjax.transforms.vmap")
         monkeypatch.setattr(vmap, "vmappables", vmappables)
     batching.register_vmappable(Pair, int, int, to_elt, from_elt, None)
     batching.unregister_vmappable(Pair)  # of no effect

@@ -1,6 +1,6 @@
 """Dead-code elimination leaves what the result needs, and nothing else."""
 
-from minijax_stage1 import (
+from glassjax_stage1 import (
     add,
     build_jaxpr,
     derivative,

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from minijax_stage1 import (
+from glassjax_stage1 import (
     UnexpectedTracerError,
     add,
     build_jaxpr,

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-import minijax_stage1
-from minijax_stage1 import (
+import glassjax_stage1
+from glassjax_stage1 import (
     EvalInterpreter,
     Interpreter,
     JVPInterpreter,
@@ -295,6 +295,6 @@ def test_transforming_inside_a_generator_leaves_the_consumer_as_it_was():
 
 
 def test_all_public_names_exist():
-    assert len({*minijax_stage1.__all__}) == len(minijax_stage1.__all__)
-    for name in minijax_stage1.__all__:
-        assert hasattr(minijax_stage1, name)
+    assert len({*glassjax_stage1.__all__}) == len(glassjax_stage1.__all__)
+    for name in glassjax_stage1.__all__:
+        assert hasattr(glassjax_stage1, name)

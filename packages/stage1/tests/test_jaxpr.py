@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from minijax_stage1 import (
+from glassjax_stage1 import (
     Equation,
     Interpreter,
     Jaxpr,

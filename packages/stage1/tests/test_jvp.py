@@ -2,7 +2,7 @@
 
 import pytest
 
-from minijax_stage1 import (
+from glassjax_stage1 import (
     DualNumber,
     JVPInterpreter,
     UnexpectedTracerError,

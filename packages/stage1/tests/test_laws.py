@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minijax_stage1 import (
+from glassjax_stage1 import (
     Op,
     Var,
     add,

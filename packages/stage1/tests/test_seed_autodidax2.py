@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from minijax_stage1 import (
+from glassjax_stage1 import (
     Interpreter,
     add,
     build_jaxpr,

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from minijax_stage1 import (
+from glassjax_stage1 import (
     Interpreter,
     StagedValue,
     add,

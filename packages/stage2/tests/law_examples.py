@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax_stage2 import Primitive, bind, float0
-from minijax_stage2 import primitives as p
+from glassjax_stage2 import Primitive, bind, float0
+from glassjax_stage2 import primitives as p
 
 ALL_PRIMITIVES = [x for x in vars(p).values() if isinstance(x, Primitive)]
 

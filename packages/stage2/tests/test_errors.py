@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from minijax_stage2 import (
+from glassjax_stage2 import (
     ConcretizationTypeError,
     MissingRuleError,
     Primitive,
@@ -32,7 +32,7 @@ from minijax_stage2 import (
     typeof,
     vmap,
 )
-from minijax_stage2 import abs as absolute
+from glassjax_stage2 import abs as absolute
 
 
 def identity(x):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minijax_stage2 import exp, jacfwd, jvp, reduce_sum, sin, tree_map, vmap
+from glassjax_stage2 import exp, jacfwd, jvp, reduce_sum, sin, tree_map, vmap
 
 W = np.random.default_rng(0).normal(size=(3, 4))
 X = np.random.default_rng(1).normal(size=4)

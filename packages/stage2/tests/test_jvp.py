@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minijax_stage2 import (
+from glassjax_stage2 import (
     Primitive,
     Zero,
     bind1,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from law_examples import ALL_PRIMITIVES, EXAMPLES, cast, is_close, is_inexact, tangents_for
 
-from minijax_stage2 import bind, float0, impl_rules, jvp, jvp_rules, typeof, vmap, vmap_rules
-from minijax_stage2 import primitives as p
+from glassjax_stage2 import bind, float0, impl_rules, jvp, jvp_rules, typeof, vmap, vmap_rules
+from glassjax_stage2 import primitives as p
 
 BATCH = 2
 

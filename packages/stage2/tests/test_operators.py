@@ -5,7 +5,7 @@ import operator
 import numpy as np
 import pytest
 
-from minijax_stage2 import (
+from glassjax_stage2 import (
     Tracer,
     bind1,
     deriv,
@@ -18,8 +18,8 @@ from minijax_stage2 import (
     transpose,
     vmap,
 )
-from minijax_stage2 import abs as absolute
-from minijax_stage2.primitives import div_p
+from glassjax_stage2 import abs as absolute
+from glassjax_stage2.primitives import div_p
 
 BINARY = {
     name: getattr(operator, name)

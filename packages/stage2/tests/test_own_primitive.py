@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from minijax_stage2 import (
+from glassjax_stage2 import (
     Primitive,
     astype,
     bind,

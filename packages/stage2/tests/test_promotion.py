@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from minijax_stage2 import (
+from glassjax_stage2 import (
     ShapedArray,
     add,
     astype,

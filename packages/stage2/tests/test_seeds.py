@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from minijax_stage2 import (
+from glassjax_stage2 import (
     Primitive,
     bind1,
     broadcast_in_dim,

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from minijax_stage2 import (
+from glassjax_stage2 import (
     Tracer,
     UnexpectedTracerError,
     current_trace,

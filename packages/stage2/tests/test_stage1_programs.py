@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import minijax_stage1 as stage1
-from minijax_stage1 import add, build_jaxpr, eval_jaxpr, mul
-from minijax_stage2 import deriv, jacfwd, jvp, sin, vmap
-from minijax_stage2 import mul as mul2
+import glassjax_stage1 as stage1
+from glassjax_stage1 import add, build_jaxpr, eval_jaxpr, mul
+from glassjax_stage2 import deriv, jacfwd, jvp, sin, vmap
+from glassjax_stage2 import mul as mul2
 
 
 def foo(x):

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import minijax_stage2.tree
-from minijax_stage2.tree import (
+import glassjax_stage2.tree
+from glassjax_stage2.tree import (
     broadcast_prefix,
     display_tree,
     explain_mismatch,
@@ -416,7 +416,7 @@ BAD_CALLS = [
 
 
 def test_bad_calls_say_what_where_and_the_way_out(subtests, monkeypatch):
-    monkeypatch.setattr(minijax_stage2.tree, "MAX_NODES", 1000)
+    monkeypatch.setattr(glassjax_stage2.tree, "MAX_NODES", 1000)
     for call, error, message in BAD_CALLS:
         with subtests.test(message):
             with pytest.raises(error) as raised:
@@ -489,7 +489,7 @@ def test_display_keeps_leaves_of_several_lines_in_their_column():
 
 
 def test_the_examples_of_the_docstrings_run():
-    result = doctest.testmod(minijax_stage2.tree)
+    result = doctest.testmod(glassjax_stage2.tree)
     assert result.attempted > 0
     assert result.failed == 0
 

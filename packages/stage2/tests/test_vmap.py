@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minijax_stage2 import (
+from glassjax_stage2 import (
     Primitive,
     bind1,
     cos,
@@ -27,8 +27,8 @@ from minijax_stage2 import (
     vmap_rules,
     where,
 )
-from minijax_stage2.primitives import mul_p
-from minijax_stage2.vmap import BatchAxis
+from glassjax_stage2.primitives import mul_p
+from glassjax_stage2.vmap import BatchAxis
 
 settings.register_profile("stage2", deadline=None, max_examples=50)
 settings.load_profile("stage2")

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import ml_dtypes
 import numpy as np
 
-from minijax_stage3 import backend
+from glassjax_stage3 import backend
 
 EXTENSION_DTYPES = [
     *(ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2),

@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from minijax_stage2 import ShapedArray, float0, jvp, tree_map, vmap
-from minijax_stage3 import Array, array, jit
+from glassjax_stage2 import ShapedArray, float0, jvp, tree_map, vmap
+from glassjax_stage3 import Array, array, jit
 
 BF16 = ml_dtypes.bfloat16
 DTYPES = [

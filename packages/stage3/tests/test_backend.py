@@ -21,8 +21,8 @@ from backend_programs import (
     run,
 )
 
-from minijax_stage3 import backend
-from minijax_stage3.errors import CompileError, ExecutionError
+from glassjax_stage3 import backend
+from glassjax_stage3.errors import CompileError, ExecutionError
 
 NATIVE_DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -35,7 +35,7 @@ ALL_DTYPES = [np.dtype(dtype) for dtype in (*NATIVE_DTYPES, *EXTENSION_DTYPES)]
 USE_EVERYTHING = textwrap.dedent("""
     from types import SimpleNamespace
     import ml_dtypes, numpy as np
-    from minijax_stage3 import backend as b
+    from glassjax_stage3 import backend as b
 
     def use_everything():
         vector = lambda dtype: SimpleNamespace(shape=(4,), dtype=np.dtype(dtype), weak_type=False)
@@ -64,7 +64,7 @@ def test_importing_the_backend_imports_no_jaxlib_and_using_it_is_silent():
     in_fresh_process("""
         import sys
         from types import SimpleNamespace
-        from minijax_stage3 import backend
+        from glassjax_stage3 import backend
         assert "jaxlib" not in sys.modules
         assert backend.get_backend().device
         assert "jaxlib" in sys.modules
@@ -74,14 +74,14 @@ def test_importing_the_backend_imports_no_jaxlib_and_using_it_is_silent():
 def test_the_backend_is_silent_whatever_comes_through_first():
     """jaxlib reads the level of its log when it is imported, which is not only for a client."""
     in_fresh_process("""
-        from minijax_stage3 import backend
+        from glassjax_stage3 import backend
         backend.import_module("jaxlib._jax")
         backend.get_backend()
         """)
 
 
 def test_a_log_level_set_by_the_user_stays():
-    program = "import os; from minijax_stage3 import backend; backend.get_backend().client"
+    program = "import os; from glassjax_stage3 import backend; backend.get_backend().client"
     show = "; print(os.environ['TF_CPP_MIN_LOG_LEVEL'])"
     assert in_fresh_process(program + show) == "1\n"
     assert (
@@ -337,7 +337,7 @@ def test_the_optimised_program_is_shown():
 
 def test_the_client_is_chosen_once_before_its_first_use():
     in_fresh_process("""
-        from minijax_stage3 import backend
+        from glassjax_stage3 import backend
 
         def refused(make):
             try:
@@ -436,7 +436,7 @@ def test_the_backend_never_imports_jax(tmp_path):
 
 
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
-@pytest.mark.parametrize("first", ["jax", "minijax"])
+@pytest.mark.parametrize("first", ["jax", "glassjax"])
 def test_jax_and_the_backend_live_in_one_process(first):
     use_jax = """
 import jax, jax.numpy as jnp

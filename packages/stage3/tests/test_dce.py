@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minijax_stage2 import jvp, mul, sin
-from minijax_stage2.primitives import sin_p
-from minijax_stage3 import dce_jaxpr, eval_jaxpr, jit, make_jaxpr, typecheck_jaxpr
-from minijax_stage3.dce import dce_rules
+from glassjax_stage2 import jvp, mul, sin
+from glassjax_stage2.primitives import sin_p
+from glassjax_stage3 import dce_jaxpr, eval_jaxpr, jit, make_jaxpr, typecheck_jaxpr
+from glassjax_stage3.dce import dce_rules
 
 X = np.arange(3.0)
 

@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 
-import minijax_stage2
-import minijax_stage3
+import glassjax_stage2
+import glassjax_stage3
 
 README = Path(__file__).parents[1] / "README.md"
 MODULES = [
-    module.name.removeprefix("minijax_stage3.")
-    for module in pkgutil.walk_packages(minijax_stage3.__path__, "minijax_stage3.")
+    module.name.removeprefix("glassjax_stage3.")
+    for module in pkgutil.walk_packages(glassjax_stage3.__path__, "glassjax_stage3.")
 ]
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings(name):
-    module = importlib.import_module(f"minijax_stage3.{name}")
-    namespace = {**vars(minijax_stage2), **vars(minijax_stage3), **vars(module)}
+    module = importlib.import_module(f"glassjax_stage3.{name}")
+    namespace = {**vars(glassjax_stage2), **vars(glassjax_stage3), **vars(module)}
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for test in doctest.DocTestFinder().find(module, extraglobs=namespace):
         runner.run(test)
@@ -37,11 +37,11 @@ def test_the_program_in_the_readme_prints_what_the_readme_shows():
 
 
 def test_the_readme_lists_every_file_once_in_reading_order():
-    files = re.compile(r"\(src/minijax_stage3/(\w+)\.py\)")
+    files = re.compile(r"\(src/glassjax_stage3/(\w+)\.py\)")
     in_order, looked_up = map(files.findall, readme().split("For reference:"))
     assert sorted(in_order + looked_up) == sorted(MODULES)
     for position, name in enumerate(in_order):
-        imports = set(re.findall(r"(?m)^from minijax_stage3\.(\w+) import", source(name)))
+        imports = set(re.findall(r"(?m)^from glassjax_stage3\.(\w+) import", source(name)))
         assert imports <= {*in_order[:position], *looked_up}, f"{name} needs what is later"
 
 
@@ -54,16 +54,16 @@ def test_one_module_knows_jaxlib():
 def test_the_stage_needs_nothing_but_jaxlib_and_the_stages_before():
     """And jaxlib only once something is compiled, and never jax."""
     imported = run(
-        "import sys; before = set(sys.modules); import minijax_stage3\n"
+        "import sys; before = set(sys.modules); import glassjax_stage3\n"
         "print(*{name.partition('.')[0] for name in set(sys.modules) - before})\n"
-        "minijax_stage3.jit(lambda x: x + 1)(1.0)\n"
+        "glassjax_stage3.jit(lambda x: x + 1)(1.0)\n"
         "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
     )
     first, then = (
         {name for name in line.split() if not name.startswith("_")} - sys.stdlib_module_names
         for line in imported.splitlines()
     )
-    own = {"minijax_stage1", "minijax_stage2", "minijax_stage3", "numpy"}
+    own = {"glassjax_stage1", "glassjax_stage2", "glassjax_stage3", "numpy"}
     assert first <= own
     assert {"jaxlib"} <= then - own <= {"jaxlib", "ml_dtypes"}
 
@@ -73,7 +73,7 @@ def readme():
 
 
 def source(name):
-    path = Path(minijax_stage3.__file__).parent / f"{name.replace('.', '/')}.py"
+    path = Path(glassjax_stage3.__file__).parent / f"{name.replace('.', '/')}.py"
     return path.read_text(encoding="utf-8")
 
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from minijax_stage2 import (
+from glassjax_stage2 import (
     ConcretizationTypeError,
     ShapedArray,
     TracerArrayConversionError,
@@ -21,8 +21,8 @@ from minijax_stage2 import (
     vmap,
     where,
 )
-from minijax_stage2 import primitives as p
-from minijax_stage3 import array, jit, make_jaxpr
+from glassjax_stage2 import primitives as p
+from glassjax_stage3 import array, jit, make_jaxpr
 
 X = np.arange(3.0)
 ones = np.ones

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minijax_stage2 import (
+from glassjax_stage2 import (
     ShapedArray,
     astype,
     broadcast_to,
@@ -19,8 +19,8 @@ from minijax_stage2 import (
     sin,
     where,
 )
-from minijax_stage2.primitives import sin_p
-from minijax_stage3 import (
+from glassjax_stage2.primitives import sin_p
+from glassjax_stage3 import (
     Literal,
     Var,
     array,

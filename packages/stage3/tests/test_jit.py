@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from static_argument_laws import StaticArgumentLaws, counted
 
-from minijax_stage2 import (
+from glassjax_stage2 import (
     ShapedArray,
     current_trace,
     deriv,
@@ -24,7 +24,7 @@ from minijax_stage2 import (
     vmap,
     where,
 )
-from minijax_stage3 import Array, array, backend, executable, jit, make_jaxpr
+from glassjax_stage3 import Array, array, backend, executable, jit, make_jaxpr
 
 X = np.arange(3.0)
 f32 = np.float32

@@ -11,9 +11,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from minijax_stage2 import Primitive, bind, float0, jvp, typeof, vmap
-from minijax_stage2 import primitives as p
-from minijax_stage3 import (
+from glassjax_stage2 import Primitive, bind, float0, jvp, typeof, vmap
+from glassjax_stage2 import primitives as p
+from glassjax_stage3 import (
     Array,
     abstract_eval_rules,
     array,

@@ -8,10 +8,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from minijax_stage2 import ShapedArray, bind1, cos, float0, jvp, sin, vmap
-from minijax_stage2.primitives import add_p, mul_p, reduce_sum_p
-from minijax_stage3 import array, jit, make_jaxpr
-from minijax_stage3.lowering import (
+from glassjax_stage2 import ShapedArray, bind1, cos, float0, jvp, sin, vmap
+from glassjax_stage2.primitives import add_p, mul_p, reduce_sum_p
+from glassjax_stage3 import array, jit, make_jaxpr
+from glassjax_stage3.lowering import (
     FunctionBuilder,
     ModuleBuilder,
     Value,

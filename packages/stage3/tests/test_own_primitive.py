@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minijax_stage2 import (
+from glassjax_stage2 import (
     MissingRuleError,
     Primitive,
     bind,
@@ -15,9 +15,9 @@ from minijax_stage2 import (
     vmap,
     vmap_rules,
 )
-from minijax_stage3 import abstract_eval_rules, array, jit, lowering_rules, make_jaxpr
-from minijax_stage3.lowering import signature
-from minijax_stage3.lowering_rules import elementwise
+from glassjax_stage3 import abstract_eval_rules, array, jit, lowering_rules, make_jaxpr
+from glassjax_stage3.lowering import signature
+from glassjax_stage3.lowering_rules import elementwise
 
 tanh_p = Primitive("tanh")
 

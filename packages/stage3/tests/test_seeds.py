@@ -9,7 +9,7 @@ import weakref
 import numpy as np
 import pytest
 
-from minijax_stage2 import (
+from glassjax_stage2 import (
     ShapedArray,
     broadcast_in_dim,
     cos,
@@ -24,8 +24,8 @@ from minijax_stage2 import (
     typeof,
     vmap,
 )
-from minijax_stage2.primitives import ARITHMETIC, COMPARISONS
-from minijax_stage3 import (
+from glassjax_stage2.primitives import ARITHMETIC, COMPARISONS
+from glassjax_stage3 import (
     Array,
     Jaxpr,
     JaxprTypeError,
@@ -39,7 +39,7 @@ from minijax_stage3 import (
     make_jaxpr,
     typecheck_jaxpr,
 )
-from minijax_stage3 import jit_rules as rules
+from glassjax_stage3 import jit_rules as rules
 
 X = np.arange(3.0)
 

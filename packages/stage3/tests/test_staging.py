@@ -6,8 +6,8 @@ import threading
 import numpy as np
 import pytest
 
-from minijax_stage1 import add as stage1_add
-from minijax_stage2 import (
+from glassjax_stage1 import add as stage1_add
+from glassjax_stage2 import (
     UnexpectedTracerError,
     add,
     bind1,
@@ -18,9 +18,9 @@ from minijax_stage2 import (
     sin,
     vmap,
 )
-from minijax_stage2.primitives import sin_p
-from minijax_stage3 import array, eval_jaxpr, jaxpr_as_fun, jit, make_jaxpr, typecheck_jaxpr
-from minijax_stage3.staging import JaxprTracer
+from glassjax_stage2.primitives import sin_p
+from glassjax_stage3 import array, eval_jaxpr, jaxpr_as_fun, jit, make_jaxpr, typecheck_jaxpr
+from glassjax_stage3.staging import JaxprTracer
 
 X = np.arange(3.0)
 

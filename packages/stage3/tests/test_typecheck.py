@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from minijax_stage2 import ShapedArray, sin
-from minijax_stage2.primitives import add_p, convert_element_type_p, sin_p
-from minijax_stage3 import (
+from glassjax_stage2 import ShapedArray, sin
+from glassjax_stage2.primitives import add_p, convert_element_type_p, sin_p
+from glassjax_stage3 import (
     Jaxpr,
     JaxprEqn,
     JaxprTypeError,

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from minijax_stage2 import (
+from glassjax_stage2 import (
     ConcretizationTypeError,
     Primitive,
     bind1,
@@ -18,8 +18,8 @@ from minijax_stage2 import (
     vmap,
     vmap_rules,
 )
-from minijax_stage3 import abstract_eval_rules, array, jit, make_jaxpr, typecheck_jaxpr
-from minijax_stage4 import cond, cond_p, grad, hessian, jacrev, linear_transpose, linearize, vjp
+from glassjax_stage3 import abstract_eval_rules, array, jit, make_jaxpr, typecheck_jaxpr
+from glassjax_stage4 import cond, cond_p, grad, hessian, jacrev, linear_transpose, linearize, vjp
 
 x3 = np.array([0.5, 1.0, 2.0])
 batch = np.array([-1.0, 0.5, 2.0, -3.0])

@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 
-import minijax_stage2
-import minijax_stage3
-import minijax_stage4
+import glassjax_stage2
+import glassjax_stage3
+import glassjax_stage4
 
 README = Path(__file__).parents[1] / "README.md"
 FILES = [
-    module.name.removeprefix("minijax_stage4.")
-    for module in pkgutil.walk_packages(minijax_stage4.__path__, "minijax_stage4.")
+    module.name.removeprefix("glassjax_stage4.")
+    for module in pkgutil.walk_packages(glassjax_stage4.__path__, "glassjax_stage4.")
 ]
-STAGES = (minijax_stage2, minijax_stage3, minijax_stage4)
+STAGES = (glassjax_stage2, glassjax_stage3, glassjax_stage4)
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_examples_in_docstrings(name):
-    module = importlib.import_module(f"minijax_stage4.{name}")
+    module = importlib.import_module(f"glassjax_stage4.{name}")
     namespace = {key: x for source in (*STAGES, module) for key, x in vars(source).items()}
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for test in doctest.DocTestFinder().find(module, extraglobs=namespace):
@@ -39,18 +39,18 @@ def test_the_program_in_the_readme_prints_what_the_readme_shows():
 
 
 def test_the_readme_lists_every_file_once_in_reading_order():
-    files = re.compile(r"\(src/minijax_stage4/(\w+)\.py\)")
+    files = re.compile(r"\(src/glassjax_stage4/(\w+)\.py\)")
     in_order, looked_up = map(files.findall, readme().split("For reference:"))
     assert sorted(in_order + looked_up) == sorted(FILES)
     for position, name in enumerate(in_order):
-        imports = set(re.findall(r"(?m)^from minijax_stage4\.(\w+) import", source(name)))
+        imports = set(re.findall(r"(?m)^from glassjax_stage4\.(\w+) import", source(name)))
         assert imports <= {*in_order[:position], *looked_up}, f"{name} needs what is later"
 
 
 def test_what_the_package_offers_is_listed():
-    assert len({*minijax_stage4.__all__}) == len(minijax_stage4.__all__)
-    for name in minijax_stage4.__all__:
-        assert getattr(minijax_stage4, name).__doc__ or name.endswith(("_rules", "_p"))
+    assert len({*glassjax_stage4.__all__}) == len(glassjax_stage4.__all__)
+    for name in glassjax_stage4.__all__:
+        assert getattr(glassjax_stage4, name).__doc__ or name.endswith(("_rules", "_p"))
 
 
 def test_no_file_name_is_reserved_on_any_system():
@@ -60,12 +60,12 @@ def test_no_file_name_is_reserved_on_any_system():
 def test_the_stage_needs_nothing_new():
     """And differentiating numbers does not even load jaxlib."""
     imported = run(
-        "import sys; before = set(sys.modules); import minijax_stage4, minijax_stage4.tape\n"
-        "minijax_stage4.grad(lambda x: x * x)(1.0)\n"
+        "import sys; before = set(sys.modules); import glassjax_stage4, glassjax_stage4.tape\n"
+        "glassjax_stage4.grad(lambda x: x * x)(1.0)\n"
         "print(*{name.partition('.')[0] for name in set(sys.modules) - before})\n"
     )
     needed = {name for name in imported.split() if not name.startswith("_")}
-    own = {"minijax_stage1", "minijax_stage2", "minijax_stage3", "minijax_stage4", "numpy"}
+    own = {"glassjax_stage1", "glassjax_stage2", "glassjax_stage3", "glassjax_stage4", "numpy"}
     assert needed - sys.stdlib_module_names <= own
 
 
@@ -74,7 +74,7 @@ def readme():
 
 
 def source(name):
-    path = Path(minijax_stage4.__file__).parent / f"{name}.py"
+    path = Path(glassjax_stage4.__file__).parent / f"{name}.py"
     return path.read_text(encoding="utf-8")
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from minijax_stage2 import MissingRuleError, Primitive, bind1, defjvp, impl_rules, sin
-from minijax_stage3 import abstract_eval_rules, array, jit
-from minijax_stage4 import (
+from glassjax_stage2 import MissingRuleError, Primitive, bind1, defjvp, impl_rules, sin
+from glassjax_stage3 import abstract_eval_rules, array, jit
+from glassjax_stage4 import (
     NonlinearError,
     grad,
     hessian,

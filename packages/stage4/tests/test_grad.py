@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from minijax_stage2 import (
+from glassjax_stage2 import (
     ShapedArray,
     abs,
     astype,
@@ -23,8 +23,8 @@ from minijax_stage2 import (
     vmap,
     where,
 )
-from minijax_stage3 import Array, array, jit, make_jaxpr
-from minijax_stage4 import grad, value_and_grad, vjp
+from glassjax_stage3 import Array, array, jit, make_jaxpr
+from glassjax_stage4 import grad, value_and_grad, vjp
 
 bfloat16 = pytest.importorskip("ml_dtypes").bfloat16  # jaxlib brings it
 x3 = np.array([0.5, 1.0, 2.0])

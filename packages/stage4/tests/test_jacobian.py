@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from minijax_stage2 import exp, jacfwd, reduce_sum, reshape, sin, tree_leaves, vmap
-from minijax_stage3 import jit
-from minijax_stage4 import grad, hessian, jacobian, jacrev, vjp
+from glassjax_stage2 import exp, jacfwd, reduce_sum, reshape, sin, tree_leaves, vmap
+from glassjax_stage3 import jit
+from glassjax_stage4 import grad, hessian, jacobian, jacrev, vjp
 
 rng = np.random.default_rng(0)
 W = rng.normal(size=(2, 3))

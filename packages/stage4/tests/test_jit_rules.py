@@ -6,9 +6,9 @@ import weakref
 import numpy as np
 import pytest
 
-from minijax_stage2 import exp, jvp, reduce_sum, sin, vmap
-from minijax_stage3 import backend, jit, jit_p, make_jaxpr, typecheck_jaxpr
-from minijax_stage4 import grad, hessian, jacrev, linearize, value_and_grad, vjp
+from glassjax_stage2 import exp, jvp, reduce_sum, sin, vmap
+from glassjax_stage3 import backend, jit, jit_p, make_jaxpr, typecheck_jaxpr
+from glassjax_stage4 import grad, hessian, jacrev, linearize, value_and_grad, vjp
 
 x3 = np.array([0.5, 1.0, 2.0])
 

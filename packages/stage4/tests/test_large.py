@@ -6,10 +6,10 @@ import time
 import numpy as np
 import pytest
 
-from minijax_stage2 import reduce_sum, sin
-from minijax_stage3 import dce_jaxpr, make_jaxpr, typecheck_jaxpr
-from minijax_stage3.lowering import lower_to_module
-from minijax_stage4 import (
+from glassjax_stage2 import reduce_sum, sin
+from glassjax_stage3 import dce_jaxpr, make_jaxpr, typecheck_jaxpr
+from glassjax_stage3.lowering import lower_to_module
+from glassjax_stage4 import (
     UndefPrimal,
     backward_pass,
     cond,

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minijax_stage2 import Primitive, ShapedArray, bind, float0, jvp, reduce_sum, typeof, vmap
-from minijax_stage2 import primitives as p
-from minijax_stage3 import jit
-from minijax_stage4 import (
+from glassjax_stage2 import Primitive, ShapedArray, bind, float0, jvp, reduce_sum, typeof, vmap
+from glassjax_stage2 import primitives as p
+from glassjax_stage3 import jit
+from glassjax_stage4 import (
     NonlinearError,
     UndefPrimal,
     grad,

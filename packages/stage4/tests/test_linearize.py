@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from minijax_stage2 import cos, exp, float0, jvp, reduce_sum, sin, vmap, where
-from minijax_stage3 import jit, make_jaxpr
-from minijax_stage4 import cond, linearize
+from glassjax_stage2 import cos, exp, float0, jvp, reduce_sum, sin, vmap, where
+from glassjax_stage3 import jit, make_jaxpr
+from glassjax_stage4 import cond, linearize
 
 x = np.array([0.5, 1.0, 2.0])
 t = np.array([1.0, -2.0, 3.0])

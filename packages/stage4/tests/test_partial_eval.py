@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minijax_stage2 import (
+from glassjax_stage2 import (
     MissingRuleError,
     Primitive,
     ShapedArray,
@@ -25,7 +25,7 @@ from minijax_stage2 import (
     sin,
     typeof,
 )
-from minijax_stage3 import (
+from glassjax_stage3 import (
     Literal,
     Var,
     abstract_eval_rules,
@@ -35,7 +35,7 @@ from minijax_stage3 import (
     make_jaxpr,
     typecheck_jaxpr,
 )
-from minijax_stage4 import (
+from glassjax_stage4 import (
     PartialVal,
     cond,
     cond_p,
@@ -43,7 +43,7 @@ from minijax_stage4 import (
     partial_eval_jaxpr,
     typecheck_partial_eval,
 )
-from minijax_stage4.partial_eval import merge, partition
+from glassjax_stage4.partial_eval import merge, partition
 
 scalar = ShapedArray((), np.float64)
 

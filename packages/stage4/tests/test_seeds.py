@@ -7,7 +7,7 @@ test_vector_jacobian.py.
 import numpy as np
 import pytest
 
-from minijax_stage2 import (
+from glassjax_stage2 import (
     ShapedArray,
     broadcast_in_dim,
     cos,
@@ -22,8 +22,8 @@ from minijax_stage2 import (
     vmap,
     where,
 )
-from minijax_stage3 import jit, make_jaxpr, typecheck_jaxpr
-from minijax_stage4 import (
+from glassjax_stage3 import jit, make_jaxpr, typecheck_jaxpr
+from glassjax_stage4 import (
     PartialVal,
     UndefPrimal,
     grad,

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from minijax_stage2 import Zero, jvp, sin, vmap
-from minijax_stage2.jvp import jvp_flat
-from minijax_stage3 import jit, make_jaxpr
-from minijax_stage4 import grad, jacrev, linearize, stop_gradient
+from glassjax_stage2 import Zero, jvp, sin, vmap
+from glassjax_stage2.jvp import jvp_flat
+from glassjax_stage3 import jit, make_jaxpr
+from glassjax_stage4 import grad, jacrev, linearize, stop_gradient
 
 x3 = np.array([0.5, 1.0, 2.0])
 

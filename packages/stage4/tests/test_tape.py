@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minijax_stage2 import (
+from glassjax_stage2 import (
     MissingRuleError,
     Primitive,
     UnexpectedTracerError,
@@ -23,8 +23,8 @@ from minijax_stage2 import (
     tree_flatten,
     vmap,
 )
-from minijax_stage3 import jit, make_jaxpr
-from minijax_stage4 import grad, tape
+from glassjax_stage3 import jit, make_jaxpr
+from glassjax_stage4 import grad, tape
 
 x3 = np.array([0.5, 1.0, 2.0])
 

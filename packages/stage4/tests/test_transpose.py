@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minijax_stage2 import (
+from glassjax_stage2 import (
     Primitive,
     ShapedArray,
     Zero,
@@ -23,8 +23,8 @@ from minijax_stage2 import (
     vmap,
     where,
 )
-from minijax_stage3 import abstract_eval_rules, jit, make_jaxpr
-from minijax_stage4 import (
+from glassjax_stage3 import abstract_eval_rules, jit, make_jaxpr
+from glassjax_stage4 import (
     NonlinearError,
     UndefPrimal,
     backward_pass,

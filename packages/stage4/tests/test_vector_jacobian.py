@@ -8,9 +8,9 @@ mode, and by `grad` of the same network in the primitives that are built in.
 import numpy as np
 import pytest
 
-from minijax_stage2 import Primitive, ShapedArray, bind1, defjvp, impl_rules, jvp, reduce_sum, vmap
-from minijax_stage3 import abstract_eval_rules, make_jaxpr
-from minijax_stage4 import (
+from glassjax_stage2 import Primitive, ShapedArray, bind1, defjvp, impl_rules, jvp, reduce_sum, vmap
+from glassjax_stage3 import abstract_eval_rules, make_jaxpr
+from glassjax_stage4 import (
     deftranspose,
     grad,
     hessian,

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-import minijax_watch
+import glassjax_watch
 
 README = Path(__file__).parents[1] / "README.md"
-MODULES = [module.name for module in pkgutil.iter_modules(minijax_watch.__path__)]
+MODULES = [module.name for module in pkgutil.iter_modules(glassjax_watch.__path__)]
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings(name):
-    module = importlib.import_module(f"minijax_watch.{name}")
+    module = importlib.import_module(f"glassjax_watch.{name}")
     failed, _ = doctest.testmod(module)
     assert failed == 0
 
@@ -30,21 +30,21 @@ def test_the_program_in_the_readme_prints_what_the_readme_shows():
 
 
 def test_the_readme_lists_every_file_once_in_reading_order():
-    files = re.compile(r"\(src/minijax_watch/(\w+)\.py\)")
+    files = re.compile(r"\(src/glassjax_watch/(\w+)\.py\)")
     in_order = files.findall(readme())
     assert sorted(in_order) == sorted(MODULES)
     for position, name in enumerate(in_order):
-        imports = set(re.findall(r"(?m)^from minijax_watch\.(\w+) import", source(name)))
+        imports = set(re.findall(r"(?m)^from glassjax_watch\.(\w+) import", source(name)))
         assert imports <= {*in_order[:position]}, f"{name} needs what is later"
 
 
 def test_beside_stage_1_nothing_else_is_imported():
     program = (
-        "import sys; import minijax_stage1, minijax_watch\n"
-        "with minijax_watch.record(): minijax_stage1.add(1.0, 2.0)\n"
-        "print(*sorted(name for name in sys.modules if name.startswith('minijax_stage')))"
+        "import sys; import glassjax_stage1, glassjax_watch\n"
+        "with glassjax_watch.record(): glassjax_stage1.add(1.0, 2.0)\n"
+        "print(*sorted(name for name in sys.modules if name.startswith('glassjax_stage')))"
     )
-    assert {name.partition(".")[0] for name in run(program).split()} == {"minijax_stage1"}
+    assert {name.partition(".")[0] for name in run(program).split()} == {"glassjax_stage1"}
 
 
 def readme():
@@ -52,7 +52,7 @@ def readme():
 
 
 def source(name):
-    return (Path(minijax_watch.__file__).parent / f"{name}.py").read_text(encoding="utf-8")
+    return (Path(glassjax_watch.__file__).parent / f"{name}.py").read_text(encoding="utf-8")
 
 
 def run(program):

@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 
-from minijax_stage2 import add, deriv, sin
-from minijax_stage3 import jit, make_jaxpr
-from minijax_watch import in_color, to_dot, to_html, wants_color
+from glassjax_stage2 import add, deriv, sin
+from glassjax_stage3 import jit, make_jaxpr
+from glassjax_watch import in_color, to_dot, to_html, wants_color
 
 
 def f(x):
@@ -35,7 +35,7 @@ def jaxpr(request):
 
 def text_on(page):
     """What a page shows, without tags."""
-    (shown,) = re.findall('<pre class="mj-jaxpr">(.*)</pre></minijax-jaxpr>', page, re.DOTALL)
+    (shown,) = re.findall('<pre class="gj-jaxpr">(.*)</pre></glassjax-jaxpr>', page, re.DOTALL)
     return html.unescape(re.sub("<[^>]*>", "", shown))
 
 

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from minijax_stage1 import (
+from glassjax_stage1 import (
     Interpreter,
     add,
     build_jaxpr,
@@ -19,7 +19,7 @@ from minijax_stage1 import (
     nth_order_derivative,
     set_interpreter,
 )
-from minijax_watch import record
+from glassjax_watch import record
 
 
 def foo(x):
@@ -305,20 +305,20 @@ def test_a_stepper_has_all_that_was_recorded():
 def test_a_stepper_makes_no_request_and_can_be_read_without_scripts():
     text = recorded(slope, 2.0).to_html()
     assert not re.search(r"https?:|src=|@import|url\(|fetch\(", text)
-    (fallback,) = re.findall("<pre>(.*?)</pre></minijax-stepper>", text, re.DOTALL)
+    (fallback,) = re.findall("<pre>(.*?)</pre></glassjax-stepper>", text, re.DOTALL)
     assert html.unescape(fallback) == str(recorded(slope, 2.0))
 
 
 def test_text_of_the_user_cannot_end_the_stepper():
     class Spelling(Interpreter):
         def interpret_op(self, op, args):
-            return "'</minijax-stepper><script>alert(1)</script>&amp;"
+            return "'</glassjax-stepper><script>alert(1)</script>&amp;"
 
     with record() as recording, set_interpreter(Spelling()):
         add("'><b>", 1.0)
     assert data_of(recording)["steps"][0]["args"][0] == repr("'><b>")
     assert "alert(1)</script>" in data_of(recording)["steps"][0]["results"][0]
-    assert recording.to_html().count("</minijax-stepper>") == 1
+    assert recording.to_html().count("</glassjax-stepper>") == 1
     assert "<b>" not in recording.to_html()
 
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from minijax_stage2 import (
+from glassjax_stage2 import (
     Primitive,
     deriv,
     impl_rules,
@@ -18,8 +18,8 @@ from minijax_stage2 import (
     vmap,
     vmap_rules,
 )
-from minijax_watch import record
-from minijax_watch.stage2 import statement_of
+from glassjax_watch import record
+from glassjax_watch.stage2 import statement_of
 
 PRIMITIVES = [x for x in vars(primitives).values() if isinstance(x, Primitive)]
 
@@ -77,7 +77,7 @@ def test_a_trace_that_an_operation_does_not_concern_applies_no_rule():
 
 
 def test_a_program_of_stage_1_is_recorded_as_that_stage_and_this_one_see_it():
-    from minijax_stage1 import derivative, mul
+    from glassjax_stage1 import derivative, mul
 
     with record() as recording:
         assert derivative(lambda x: mul(x, x), 3.0) == 6.0

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from minijax_stage2 import sin, vmap
-from minijax_stage3 import array, jit, make_jaxpr
-from minijax_watch import record
+from glassjax_stage2 import sin, vmap
+from glassjax_stage3 import array, jit, make_jaxpr
+from glassjax_watch import record
 
 
 @pytest.mark.parametrize("f", [sin, lambda x: sin(x) * x + 2.0, vmap(lambda x: x * 2.0)])

@@ -1,9 +1,9 @@
 """Recordings of reverse mode, by both roads."""
 
-from minijax_stage2 import sin
-from minijax_stage3 import jit
-from minijax_stage4 import grad, tape
-from minijax_watch import record
+from glassjax_stage2 import sin
+from glassjax_stage3 import jit
+from glassjax_stage4 import grad, tape
+from glassjax_watch import record
 
 
 def f(x):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from eight_devices import CAN_READ
 
-import minijax
-import minijax.experimental.custom_partitioning
+import glassjax
+import glassjax.experimental.custom_partitioning
 
 pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
@@ -112,7 +112,7 @@ SPECS = [("a", "b"), ("a",), (None, "b"), (("a", "b"),), ()]
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_functions_are_divided_as_they_say(program, spec):
     outs, seen = [], []
-    for lib in map(Lib, (minijax, jax)):
+    for lib in map(Lib, (glassjax, jax)):
         f, args = program(lib)
         first = lib.lib.device_put(args[0], lib.sharding(*spec))
         out = lib.lib.tree.leaves(lib.lib.jit(f)(first, *args[1:]))
@@ -128,14 +128,14 @@ def test_functions_are_divided_as_they_say(program, spec):
 
 
 def test_what_is_refused():
-    lib = Lib(minijax)
-    x = minijax.device_put(X, lib.sharding("a"))
+    lib = Lib(glassjax)
+    x = glassjax.device_put(X, lib.sharding("a"))
     make = lib.module.custom_partitioning
 
     def divided(partition, rule="i j -> i j", fun=lambda x: x * 2):
         f = make(fun)
         f.def_partition(partition, sharding_rule=rule)
-        return minijax.jit(f)(x)
+        return glassjax.jit(f)(x)
 
     def parts(mesh, args, result):
         return mesh, lambda x: x.sum(), result.sharding, (args[0].sharding,)
@@ -158,19 +158,19 @@ def test_what_is_refused():
         f(x)
     f.def_partition(parts, sharding_rule="i j -> i j")
     with pytest.raises(NotImplementedError, match="no rule for its derivative"):
-        minijax.grad(lambda x: f(x).sum())(x)
+        glassjax.grad(lambda x: f(x).sum())(x)
     with pytest.raises(NotImplementedError, match="nor for vmap"):
-        minijax.vmap(f)(x)
+        glassjax.vmap(f)(x)
 
 
 def test_a_program_with_a_partition_is_not_kept_on_disk(tmp_path):
-    before = minijax.config.compilation_cache_dir
-    lib = Lib(minijax)
+    before = glassjax.config.compilation_cache_dir
+    lib = Lib(glassjax)
     f, _ = cumulative(lib)
-    with minijax.config.override(enable_compilation_cache=True):
+    with glassjax.config.override(enable_compilation_cache=True):
         try:
-            minijax.config.update("compilation_cache_dir", str(tmp_path))
-            minijax.jit(f)(minijax.device_put(X, lib.sharding("a")))
+            glassjax.config.update("compilation_cache_dir", str(tmp_path))
+            glassjax.jit(f)(glassjax.device_put(X, lib.sharding("a")))
         finally:
-            minijax.config.update("compilation_cache_dir", before)
+            glassjax.config.update("compilation_cache_dir", before)
     assert len(lib.seen) == 2

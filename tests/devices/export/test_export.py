@@ -10,23 +10,23 @@ import numpy as np
 import pytest
 from eight_devices import CAN_READ, X, assert_same, mesh_of, put, sharding, with_mesh
 
-import minijax
-import minijax.numpy as jnp
-from minijax import export
-from minijax.export.format import pack, unpack
-from minijax.sharding import PartitionSpec as P
+import glassjax
+import glassjax.numpy as jnp
+from glassjax import export
+from glassjax.export.format import pack, unpack
+from glassjax.sharding import PartitionSpec as P
 
 pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
 
 def numpy_of(lib):
-    return minijax.numpy if lib is minijax else jax.numpy
+    return glassjax.numpy if lib is glassjax else jax.numpy
 
 
 def exported(lib, f, *args, **options):
     """A function as it arrives in another process; JAX would need one more package for that."""
     found = lib.export.export(lib.jit(f, **options))(*args)
-    if lib is minijax:
+    if lib is glassjax:
         found = export.deserialize(found.serialize(vjp_order=1))
     return found
 
@@ -158,7 +158,7 @@ def test_any_mesh_of_as_many_devices_will_do(program, spec):
     Where a result is not fixed by the program, XLA may divide it differently.
     """
     found = []
-    for lib in (jax, minijax):
+    for lib in (jax, glassjax):
         x = other_mesh(lib, *spec)
         out = program(lib).call(*[x] * len(program(lib).in_avals))
         parts = out.sharding.devices_indices_map(out.shape)
@@ -184,11 +184,11 @@ def test_types_say_how_arguments_and_results_are_divided():
                 yield str(lib.typeof(out).sharding.spec), np.asarray(out).tolist()
 
     def reloaded(exported):
-        return minijax.export.deserialize(exported.serialize(vjp_order=1))
+        return glassjax.export.deserialize(exported.serialize(vjp_order=1))
 
     expected = [spec for spec, _ in results(jax, lambda exported: exported)]
     for load in (lambda exported: exported, reloaded):
-        found = [*results(minijax, load)]
+        found = [*results(glassjax, load)]
         assert [spec for spec, _ in found] == expected
         for (_, out), formula in zip(
             found, 2 * [np.sin] + 2 * [np.cos] + 2 * [np.sin], strict=True
@@ -197,22 +197,22 @@ def test_types_say_how_arguments_and_results_are_divided():
 
 
 def test_a_program_on_other_devices_says_what_to_do():
-    few = put(minijax, "x", shape=(4,), names="x")
+    few = put(glassjax, "x", shape=(4,), names="x")
     with pytest.raises(
         ValueError, match=r"`<lambda>` is for 8 devices, .* run on 4\. Bring .* export it again"
     ):
-        summed(minijax).call(few)
+        summed(glassjax).call(few)
     with pytest.raises(ValueError, match=r"is for 8 devices, .* run on 1\. .*set_mesh"):
-        summed(minijax).call(X)
-    mesh = mesh_of(minijax, (1,), ("x",))
-    alone = minijax.shard_map(
-        lambda x: minijax.lax.psum(x, "x"), mesh=mesh, in_specs=P("x"), out_specs=P()
+        summed(glassjax).call(X)
+    mesh = mesh_of(glassjax, (1,), ("x",))
+    alone = glassjax.shard_map(
+        lambda x: glassjax.lax.psum(x, "x"), mesh=mesh, in_specs=P("x"), out_specs=P()
     )
     with pytest.raises(ValueError, match=r"is for 1 device, .* run on 8"):
-        exported(minijax, alone, X).call(put(minijax, "x"))
+        exported(glassjax, alone, X).call(put(glassjax, "x"))
     with pytest.raises(ValueError, match=r"on each device by itself, within shard_map"):
-        minijax.shard_map(
-            product(minijax).call, mesh=mesh_of(minijax), in_specs=P(), out_specs=P()
+        glassjax.shard_map(
+            product(glassjax).call, mesh=mesh_of(glassjax), in_specs=P(), out_specs=P()
         )(X, X)
 
 
@@ -225,24 +225,24 @@ def test_a_program_for_one_device_is_called_within_shard_map(check_vma):
         return jnp.sin(x) * y, x - y * y
 
     def on_each_device(f):
-        return minijax.shard_map(
+        return glassjax.shard_map(
             f,
-            mesh=mesh_of(minijax),
+            mesh=mesh_of(glassjax),
             in_specs=(P("x"), P()),
             out_specs=P("x"),
             check_vma=check_vma,
         )
 
-    loaded = exported(minijax, f, half, half)
-    found, pull = minijax.vjp(on_each_device(loaded.call), X, half)
-    expected, expected_pull = minijax.vjp(on_each_device(f), X, half)
+    loaded = exported(glassjax, f, half, half)
+    found, pull = glassjax.vjp(on_each_device(loaded.call), X, half)
+    expected, expected_pull = glassjax.vjp(on_each_device(f), X, half)
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     np.testing.assert_allclose(pull(found)[0], expected_pull(found)[0], rtol=1e-5)
     np.testing.assert_allclose(pull(found)[1], expected_pull(found)[1], rtol=1e-5)
 
 
 def test_shardings_in_hlo_are_those_of_arrays():
-    program = product(minijax)
+    program = product(glassjax)
     found = [str(each) for each in (*program.in_shardings_hlo, *program.out_shardings_hlo)]
     assert found == [
         "{devices=[4,2]<=[8]}",
@@ -253,23 +253,23 @@ def test_shardings_in_hlo_are_those_of_arrays():
 
 def test_a_function_of_this_process_does_not_leave_it():
     def f(x):
-        minijax.debug.inspect_array_sharding(x, callback=print)
+        glassjax.debug.inspect_array_sharding(x, callback=print)
         return x
 
     with pytest.raises(ValueError, match=r"`f` calls Python functions of this process"):
-        export.export(minijax.jit(f, in_shardings=sharding(minijax, "x")))(X)
+        export.export(glassjax.jit(f, in_shardings=sharding(glassjax, "x")))(X)
 
 
 def test_names_of_axes_that_cannot_be_written():
-    mesh = mesh_of(minijax, names=(("a", 1), "y"))
-    divided = minijax.sharding.NamedSharding(mesh, P(None, "y"))
-    program = export.export(minijax.jit(jnp.sin, in_shardings=divided))(X)
+    mesh = mesh_of(glassjax, names=(("a", 1), "y"))
+    divided = glassjax.sharding.NamedSharding(mesh, P(None, "y"))
+    program = export.export(glassjax.jit(jnp.sin, in_shardings=divided))(X)
     with pytest.raises(ValueError, match=r"the name \('a', 1\) of type tuple; names that are str"):
         program.serialize()
 
 
 def test_a_header_whose_shardings_were_forged():
-    header, *parts = unpack(product(minijax).serialize())
+    header, *parts = unpack(product(glassjax).serialize())
     assert header["in_shardings"][0] == {
         "axes": [["x", 4, "Auto"], ["y", 2, "Auto"]],
         "spec": [["x"], ["y"]],
@@ -301,14 +301,14 @@ def test_a_header_whose_shardings_were_forged():
 def test_programs_for_several_platforms_keep_their_shardings(platforms):
     """Transforms are lowered differently for a CPU: on one device."""
     found = []
-    for lib in (minijax, jax):
+    for lib in (glassjax, jax):
         f = lib.jit(
             lambda x, lib=lib: numpy_of(lib).fft.fft(x * x),
             in_shardings=sharding(lib, "x"),
             out_shardings=sharding(lib, "x", "y"),
         )
         program = lib.export.export(f, platforms=platforms)(X)
-        if lib is minijax:
+        if lib is glassjax:
             assert len({*program.program.modules.values()}) == 2
             program = export.deserialize(program.serialize(vjp_order=1))
         out = program.call(put(lib, "x"))
@@ -324,22 +324,22 @@ def test_programs_for_several_platforms_keep_their_shardings(platforms):
 PROGRAM = """
 import sys
 import numpy as np
-import minijax
-from minijax import export
+import glassjax
+from glassjax import export
 exported = export.deserialize(open(sys.argv[1], "rb").read())
-mesh = minijax.sharding.Mesh(np.array(minijax.devices()[::-1]).reshape(4, 2), ("x", "y"))
+mesh = glassjax.sharding.Mesh(np.array(glassjax.devices()[::-1]).reshape(4, 2), ("x", "y"))
 x = np.arange(64, dtype=np.float32).reshape(8, 8) / 7
-args = [minijax.device_put(x, each) if each else x for each in exported.in_shardings_jax(mesh)]
+args = [glassjax.device_put(x, each) if each else x for each in exported.in_shardings_jax(mesh)]
 out = exported.call(*args)
 np.testing.assert_allclose(out, x @ x.T, rtol=1e-5)
 assert out.sharding.is_equivalent_to(*exported.out_shardings_jax(mesh), 2)
-gradient = minijax.grad(lambda a: exported.call(a, args[1]).sum())(args[0])
+gradient = glassjax.grad(lambda a: exported.call(a, args[1]).sum())(args[0])
 np.testing.assert_allclose(gradient, np.broadcast_to(x.sum(0), (8, 8)), rtol=1e-5)
 assert "jax" not in sys.modules
 """
 
 
 def test_in_another_process_without_the_function(tmp_path):
-    file = tmp_path / "product.minijax"
-    file.write_bytes(product(minijax).serialize(vjp_order=1))
+    file = tmp_path / "product.glassjax"
+    file.write_bytes(product(glassjax).serialize(vjp_order=1))
     subprocess.run([sys.executable, "-c", PROGRAM, str(file)], check=True)

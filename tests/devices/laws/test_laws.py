@@ -9,11 +9,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from shares import examples
 
-import minijax
-from minijax import lax, nn, random
-from minijax import numpy as jnp
-from minijax.errors import ShardingTypeError
-from minijax.sharding import AxisType
+import glassjax
+from glassjax import lax, nn, random
+from glassjax import numpy as jnp
+from glassjax.errors import ShardingTypeError
+from glassjax.sharding import AxisType
 
 pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
@@ -63,7 +63,7 @@ PROGRAMS = {
     )[1],
     "cond": lambda x, y: lax.cond(x.sum() > 0, lambda a, b: a @ b, lambda a, b: a - b, x, y),
     "map": lambda x, y: lax.map(lambda row: jnp.outer(row, row).sum(0), x + y),
-    "checkpoint": lambda x, y: minijax.checkpoint(lambda a: jnp.sin(a @ y))(x),
+    "checkpoint": lambda x, y: glassjax.checkpoint(lambda a: jnp.sin(a @ y))(x),
     "associative": lambda x, y: lax.associative_scan(jnp.maximum, x) + y,
     "random": lambda x, y: (
         x * random.normal(random.key(0), (8, 8)) + random.permutation(random.key(1), y)
@@ -85,21 +85,21 @@ WITHOUT_SLOPE = {"while", "histogram", "unique", "searchsorted", "integers", "ei
 
 
 def loss(f):
-    return lambda x, y: sum((leaf**2).sum() for leaf in minijax.tree.leaves(f(x, y)))
+    return lambda x, y: sum((leaf**2).sum() for leaf in glassjax.tree.leaves(f(x, y)))
 
 
 TRANSFORMED = {
     "itself": lambda f: f,
-    "jit": minijax.jit,
-    "grad": lambda f: minijax.grad(loss(f), (0, 1)),
-    "jit of grad": lambda f: minijax.jit(minijax.grad(loss(f), (0, 1))),
-    "grad of jit": lambda f: minijax.grad(loss(minijax.jit(f)), (0, 1)),
-    "jvp": lambda f: lambda x, y: minijax.jvp(f, (x, y), (y, x)),
-    "vmap": lambda f: lambda x, y: minijax.vmap(f, (None, 0))(x, jnp.stack([y, 2 * y])),
-    "jit of vmap": lambda f: minijax.jit(
-        minijax.vmap(lambda a, b: f(a * b, b), (None, None), axis_size=2)
+    "jit": glassjax.jit,
+    "grad": lambda f: glassjax.grad(loss(f), (0, 1)),
+    "jit of grad": lambda f: glassjax.jit(glassjax.grad(loss(f), (0, 1))),
+    "grad of jit": lambda f: glassjax.grad(loss(glassjax.jit(f)), (0, 1)),
+    "jvp": lambda f: lambda x, y: glassjax.jvp(f, (x, y), (y, x)),
+    "vmap": lambda f: lambda x, y: glassjax.vmap(f, (None, 0))(x, jnp.stack([y, 2 * y])),
+    "jit of vmap": lambda f: glassjax.jit(
+        glassjax.vmap(lambda a, b: f(a * b, b), (None, None), axis_size=2)
     ),
-    "checkpoint": lambda f: minijax.jit(minijax.grad(loss(minijax.checkpoint(f)), (0, 1))),
+    "checkpoint": lambda f: glassjax.jit(glassjax.grad(loss(glassjax.checkpoint(f)), (0, 1))),
 }
 
 
@@ -108,17 +108,17 @@ def divisions(draw, axis_type):
     """Shardings of both arguments, None for one that lies anywhere."""
     shape = draw(st.sampled_from(sorted(MESHES)))
     count = int(np.prod(shape))
-    devices = minijax.devices()[8 - count :]
-    mesh = minijax.make_mesh(
+    devices = glassjax.devices()[8 - count :]
+    mesh = glassjax.make_mesh(
         shape, tuple(MESHES[shape]), (axis_type,) * len(shape), devices=devices
     )
     found = []
     for _ in ARGUMENTS:
         axes = draw(st.permutations(mesh.axis_names))
         cut, end = sorted(draw(st.tuples(*[st.integers(0, len(axes))] * 2)))
-        spec = minijax.P(tuple(axes[:cut]), tuple(axes[cut:end]))
+        spec = glassjax.P(tuple(axes[:cut]), tuple(axes[cut:end]))
         is_free = draw(st.integers(0, 4)) == 0
-        found.append(None if is_free else minijax.NamedSharding(mesh, spec))
+        found.append(None if is_free else glassjax.NamedSharding(mesh, spec))
     return found
 
 
@@ -143,14 +143,14 @@ def test_types_say_how_results_lie(shardings, name, transformation):
     """A program whose types say how arrays are divided is refused, or gives the same numbers."""
     assume(name != "fft")  # XLA's for CPUs rejects some layouts that its partitioner makes
     meshes = [sharding.mesh for sharding in shardings if sharding is not None]
-    with minijax.set_mesh(meshes[0]) if meshes else nullcontext():
+    with glassjax.set_mesh(meshes[0]) if meshes else nullcontext():
         try:
             found = assert_same_numbers(shardings, name, transformation)
         except ShardingTypeError:
             return
-    for x in [x for x in found if isinstance(x.sharding, minijax.NamedSharding)]:
+    for x in [x for x in found if isinstance(x.sharding, glassjax.NamedSharding)]:
         mesh = x.sharding.mesh
-        said = minijax.NamedSharding(mesh, minijax.typeof(x).sharding.spec)
+        said = glassjax.NamedSharding(mesh, glassjax.typeof(x).sharding.spec)
         assert mesh.auto_axes or said.is_equivalent_to(x.sharding, x.ndim)
 
 
@@ -162,12 +162,12 @@ def assert_same_numbers(shardings, name, transformation):
         transformation = "jit"
     f = TRANSFORMED[transformation](PROGRAMS[name])
     if (name, transformation) not in _whole:
-        _whole[name, transformation] = minijax.tree.leaves(f(*map(jnp.asarray, ARGUMENTS)))
+        _whole[name, transformation] = glassjax.tree.leaves(f(*map(jnp.asarray, ARGUMENTS)))
     args = [
-        jnp.asarray(x) if sharding is None else minijax.device_put(x, sharding)
+        jnp.asarray(x) if sharding is None else glassjax.device_put(x, sharding)
         for x, sharding in zip(ARGUMENTS, shardings, strict=True)
     ]
-    found = minijax.tree.leaves(f(*args))
+    found = glassjax.tree.leaves(f(*args))
     for a, b in zip(found, _whole[name, transformation], strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-3, atol=2e-3)
     return found

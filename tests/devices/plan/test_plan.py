@@ -13,14 +13,14 @@ from eight_devices import CAN_READ, X, mesh_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import minijax
-from minijax import NamedSharding, P, ShapeDtypeStruct, lax
-from minijax import numpy as jnp
-from minijax.errors import CompileError
-from minijax.experimental import plan
-from minijax.plan.__main__ import main
-from minijax.plan.hlo import HloModule, axes_of, collectives, flops, groups_of
-from minijax.sharding import AbstractMesh, AxisType
+import glassjax
+from glassjax import NamedSharding, P, ShapeDtypeStruct, lax
+from glassjax import numpy as jnp
+from glassjax.errors import CompileError
+from glassjax.experimental import plan
+from glassjax.plan.__main__ import main
+from glassjax.plan.hlo import HloModule, axes_of, collectives, flops, groups_of
+from glassjax.sharding import AbstractMesh, AxisType
 
 needs_devices = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
@@ -68,9 +68,9 @@ def compiled(lib):
 
 @needs_devices
 def test_the_figures_are_those_of_the_program_on_eight_devices():
-    step, arguments = layers(minijax)
+    step, arguments = layers(glassjax)
     found = plan(step, *arguments(on_abstract), donate_argnums=0)
-    program = compiled(minijax)
+    program = compiled(glassjax)
     memory, module = program.memory_analysis(), HloModule(program.as_text())
     assert sum(found.argument_bytes.values()) == memory.argument_size_in_bytes
     assert found.output_bytes == memory.output_size_in_bytes
@@ -87,7 +87,7 @@ def test_the_figures_are_those_of_the_program_on_eight_devices():
 
 @needs_devices
 def test_the_collectives_are_those_of_jax():
-    ours, theirs = (HloModule(compiled(lib).as_text()) for lib in (minijax, jax))
+    ours, theirs = (HloModule(compiled(lib).as_text()) for lib in (glassjax, jax))
     assert sorted(collectives(ours, SIZES)) == sorted(collectives(theirs, SIZES))
     assert flops(ours) == flops(theirs)
 
@@ -118,8 +118,8 @@ COLLECTIVES = {
 def test_kind_axes_and_bytes_of_each_collective(name):
     function, kind, axes, nbytes, sent = COLLECTIVES[name]
 
-    @minijax.jit
-    @minijax.shard_map(mesh=mesh_of(minijax), in_specs=P("x", "y"), out_specs=P(("x", "y")))
+    @glassjax.jit
+    @glassjax.shard_map(mesh=mesh_of(glassjax), in_specs=P("x", "y"), out_specs=P(("x", "y")))
     def f(x):
         return lax.scan(
             lambda carry, i: (carry, function(x * i)), 0, jnp.arange(5, dtype="float32")
@@ -140,7 +140,7 @@ def test_products_are_counted_as_xla_counts_them():
         return lax.conv(a, b, (1, 1), "VALID")
 
     for f, shapes in ((product, [(16, 24), (24, 8)]), (convolution, [(2, 3, 9, 9), (5, 3, 4, 2)])):
-        program = minijax.jit(f).lower(*[ShapeDtypeStruct(s, "float32") for s in shapes]).compile()
+        program = glassjax.jit(f).lower(*[ShapeDtypeStruct(s, "float32") for s in shapes]).compile()
         assert flops(HloModule(program.as_text())) == program.cost_analysis()["flops"]
 
 
@@ -257,8 +257,8 @@ def test_the_mesh_is_given_or_that_of_an_argument_or_in_context():
     divided = ShapeDtypeStruct((8, 8), "float32", sharding=on_abstract("x"))
     expected = plan(jnp.sum, divided).to_dict()
     assert plan(jnp.sum, x, mesh=MESH, in_shardings=P("x")).to_dict() == expected
-    jitted = minijax.jit(jnp.sum, in_shardings=P("x"))
-    with minijax.sharding.use_abstract_mesh(MESH):
+    jitted = glassjax.jit(jnp.sum, in_shardings=P("x"))
+    with glassjax.sharding.use_abstract_mesh(MESH):
         assert plan(jitted, x).to_dict() == expected
 
 
@@ -269,7 +269,7 @@ ERRORS = {
     "nothing divided": (lambda: plan(jnp.sum, SUM, mesh=MESH), ValueError, "no array is sharded"),
     "a callback": (
         lambda: plan(
-            lambda x: minijax.debug.print("{}", x), X, mesh=MESH, in_shardings=P("x")
+            lambda x: glassjax.debug.print("{}", x), X, mesh=MESH, in_shardings=P("x")
         ),
         ValueError, "calls Python functions",
     ),
@@ -292,7 +292,7 @@ def test_errors(name):
 # The command line
 
 EXAMPLE = """
-    from minijax import P, ShapeDtypeStruct
+    from glassjax import P, ShapeDtypeStruct
 
     def step_and_arguments(mesh, rows=8, name="f"):
         def f(x):
@@ -316,7 +316,7 @@ def example(tmp_path, monkeypatch):
 
 
 def test_the_command_prints_json(example):
-    command = [sys.executable, "-m", "minijax.plan", "example.py", "rows=2", "name=total"]
+    command = [sys.executable, "-m", "glassjax.plan", "example.py", "rows=2", "name=total"]
     options = ["--mesh", "data=64,model=8", "--json"]
     done = subprocess.run([*command, *options], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

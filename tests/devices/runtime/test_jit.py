@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from eight_devices import CAN_READ, X, assert_same, mesh_of, put, sharding
 
-import minijax
+import glassjax
 
 pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
@@ -31,11 +31,11 @@ def on(lib, number, x=X):
 
 def test_a_default_device_is_that_of_the_process():
     try:
-        for lib in (jax, minijax):
+        for lib in (jax, glassjax):
             lib.config.update("jax_default_device", lib.devices()[5])
         assert_same(lambda lib: (lib.numpy.ones(3), lib.numpy.ones(8) + elsewhere(lib)))
     finally:
-        for lib in (jax, minijax):
+        for lib in (jax, glassjax):
             lib.config.update("jax_default_device", None)
     assert_same(lambda lib: lib.numpy.ones(3))
 
@@ -170,14 +170,14 @@ def test_programs_are_compiled_ahead_of_time_as_in_jax(name):
 
 
 def test_the_text_of_a_program_says_how_arguments_are_divided():
-    text = minijax.jit(product).lower(struct(minijax, "x"), X).as_text()
+    text = glassjax.jit(product).lower(struct(glassjax, "x"), X).as_text()
     assert 'sdy.mesh @mesh = <["x"=4, "y"=2]>' in text
     assert 'sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>' in text
     options = {"xla_cpu_enable_fast_math": True}
-    again = minijax.jit(product).lower(struct(minijax, "x"), X).compile(options)
-    assert again.output_shardings[0] == sharding(minijax, "x")
+    again = glassjax.jit(product).lower(struct(glassjax, "x"), X).compile(options)
+    assert again.output_shardings[0] == sharding(glassjax, "x")
     with pytest.raises(ValueError, match="compiled for argument x with NamedSharding"):
-        again(put(minijax, "y"), X)
+        again(put(glassjax, "y"), X)
 
 
 def with_shardings(lib, function=None):
@@ -225,4 +225,4 @@ def where_calls_run(lib):
 
 
 def test_calls_known_by_their_types_run_where_arguments_lie():
-    assert where_calls_run(minijax) == where_calls_run(jax)
+    assert where_calls_run(glassjax) == where_calls_run(jax)

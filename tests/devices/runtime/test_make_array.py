@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from eight_devices import CAN_READ, X, assert_same, mesh_of, put, sharding
 
-import minijax
+import glassjax
 
 pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
@@ -36,7 +36,7 @@ def device_mesh(lib, *args, hybrid=False, **options):
     if lib is jax:
         from jax.experimental import mesh_utils
     else:
-        from minijax.experimental import mesh_utils
+        from glassjax.experimental import mesh_utils
     name = "create_hybrid_device_mesh" if hybrid else "create_device_mesh"
     return [str(device) for device in getattr(mesh_utils, name)(*args, **options).flat]
 
@@ -47,7 +47,7 @@ def pjit(lib, *args, **options):
         if lib is jax:
             from jax.experimental.pjit import pjit
         else:
-            from minijax.experimental.pjit import pjit
+            from glassjax.experimental.pjit import pjit
         return pjit(*args, **options)
 
 
@@ -131,7 +131,7 @@ class Granule:
 def test_granules_are_arranged_as_in_jax(inner, outer, by_key):
     from jax.experimental import mesh_utils as theirs
 
-    from minijax.experimental import mesh_utils as ours
+    from glassjax.experimental import mesh_utils as ours
 
     per = int(np.prod(inner))
     order = np.random.default_rng(0).permutation(per * int(np.prod(outer)))
@@ -145,13 +145,13 @@ def test_granules_are_arranged_as_in_jax(inner, outer, by_key):
 
 
 def test_the_part_that_does_not_fit_is_named():
-    parts = parts_of(minijax, "x")
+    parts = parts_of(glassjax, "x")
     with pytest.raises(ValueError, match=r"arrays\[7\] must have shape \(2, 8\).*found \(1, 8\)"):
-        from_parts(minijax, [*parts[:7], minijax.device_put(X[:1], minijax.devices()[7])], "x")
+        from_parts(glassjax, [*parts[:7], glassjax.device_put(X[:1], glassjax.devices()[7])], "x")
     with pytest.raises(ValueError, match=r"arrays lacks those on \[.*id=7"):
-        from_parts(minijax, parts[:7], "x")
+        from_parts(glassjax, parts[:7], "x")
     with pytest.raises(ValueError, match=r"data_callback.* must have shape \(2, 8\)"):
-        from_callback(minijax, "x", function=lambda index: X)
+        from_callback(glassjax, "x", function=lambda index: X)
 
 
 def at_device(lib, number, function):
@@ -353,12 +353,14 @@ def test_what_is_made_lies_where_it_does_in_jax(name):
 
 
 def test_shards_share_the_memory_of_their_array_and_do_not_hold_it():
-    x = minijax.device_put(np.arange(8.0), minijax.NamedSharding(mesh_of(minijax), minijax.P("x")))
+    x = glassjax.device_put(
+        np.arange(8.0), glassjax.NamedSharding(mesh_of(glassjax), glassjax.P("x"))
+    )
     shards = x.addressable_shards
     assert shards is x.addressable_shards
     parts = [shard.data for shard in shards]
     assert all(part is shard.data for part, shard in zip(parts, shards, strict=True))
-    step = minijax.jit(lambda x: x + 1, donate_argnums=0)
+    step = glassjax.jit(lambda x: x + 1, donate_argnums=0)
     gone = weakref.ref(x)
     step(x)
     with pytest.raises(RuntimeError, match="deleted"):
@@ -368,8 +370,8 @@ def test_shards_share_the_memory_of_their_array_and_do_not_hold_it():
 
 
 def test_parts_from_a_callback_may_be_one_array():
-    same, sharding = np.ones(2), minijax.NamedSharding(mesh_of(minijax), minijax.P("x"))
-    x = minijax.make_array_from_callback((8,), sharding, lambda index: same)
+    same, sharding = np.ones(2), glassjax.NamedSharding(mesh_of(glassjax), glassjax.P("x"))
+    x = glassjax.make_array_from_callback((8,), sharding, lambda index: same)
     same[:] = 0
     np.testing.assert_array_equal(x, np.ones(8))
 
@@ -389,7 +391,7 @@ def test_parts_from_a_callback_may_be_one_array():
 )
 def test_what_lies_in_memory_in_another_order_is_put_where_it_belongs(x, spec):
     """Parts of an array that was broadcast share their memory."""
-    found = minijax.device_put(x, sharding(minijax, *spec))
+    found = glassjax.device_put(x, sharding(glassjax, *spec))
     np.testing.assert_array_equal(found, x)
     for shard in found.addressable_shards:
         np.testing.assert_array_equal(shard.data, x[shard.index])
@@ -399,10 +401,10 @@ def test_what_lies_in_memory_in_another_order_is_put_where_it_belongs(x, spec):
 
 def test_arrays_are_of_one_class_wherever_they_lie():
     """Libraries compare `type(x)`."""
-    jnp = minijax.numpy
-    x, last = jnp.arange(8.0), minijax.devices()[-1]
-    sharded = minijax.device_put(x, minijax.NamedSharding(mesh_of(minijax), minijax.P("x")))
-    with minijax.default_device(last):
+    jnp = glassjax.numpy
+    x, last = jnp.arange(8.0), glassjax.devices()[-1]
+    sharded = glassjax.device_put(x, glassjax.NamedSharding(mesh_of(glassjax), glassjax.P("x")))
+    with glassjax.default_device(last):
         uncommitted = jnp.ones(3)
-    arrays = [x, sharded, sharded * 2, minijax.device_put(x, last), uncommitted, uncommitted + 1]
-    assert {type(x) for x in arrays} == {minijax.Array}
+    arrays = [x, sharded, sharded * 2, glassjax.device_put(x, last), uncommitted, uncommitted + 1]
+    assert {type(x) for x in arrays} == {glassjax.Array}

@@ -13,8 +13,8 @@ import pytest
 from eight_devices import CAN_READ, at_once, attempt
 from shares import IS_NIGHT
 
-import minijax
-from minijax.errors import ShardingTypeError
+import glassjax
+from glassjax.errors import ShardingTypeError
 
 pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
@@ -349,10 +349,10 @@ def assert_close(lib, found, other, expected):
 
 
 def assert_as_jax(programs, ours_compiled, theirs_compiled):
-    ours = results(minijax, programs, compiled=ours_compiled)
+    ours = results(glassjax, programs, compiled=ours_compiled)
     theirs = results(jax, programs, compiled=theirs_compiled)
     of_whole = [p for p, x in theirs.items() if isinstance(x, Exception)]
-    whole = results(minijax, of_whole, divides=False)
+    whole = results(glassjax, of_whole, divides=False)
     wrong = []
     for program in programs:
         try:
@@ -365,10 +365,10 @@ def assert_as_jax(programs, ours_compiled, theirs_compiled):
 def compare(program, found, expected, whole):
     if not isinstance(expected, Exception):
         assert not isinstance(found, Exception), found
-        assert types_of(minijax, found) == types_of(jax, expected)
-        assert_close(minijax, found, jax, expected)
+        assert types_of(glassjax, found) == types_of(jax, expected)
+        assert_close(glassjax, found, jax, expected)
     elif not isinstance(found, Exception):
-        assert_close(minijax, found, minijax, whole)
+        assert_close(glassjax, found, glassjax, whole)
     else:
         assert isinstance(found, ValueError | TypeError), found
         assert program.startswith(("sharding.auto", "lib.shard_map", "lib.vmap")) or isinstance(
@@ -415,7 +415,7 @@ def test_axes_of_one_device_go_on_dividing_what_they_divided():
                 except Exception as error:
                     yield new, type(error).__name__
 
-    assert [*types(minijax)] == [*types(jax)]
+    assert [*types(glassjax)] == [*types(jax)]
 
 
 def test_types_say_nothing_where_only_in_shardings_do():
@@ -427,41 +427,43 @@ def test_types_say_nothing_where_only_in_shardings_do():
             y = lib.jit(function, in_shardings=sharding)(np.ones((16, 4), np.float32))
             yield y.addressable_shards[0].data.shape
 
-    assert [*results(minijax)] == [*results(jax)] == [(2, 4), (4,), (4, 2)]
+    assert [*results(glassjax)] == [*results(jax)] == [(2, 4), (4,), (4, 2)]
 
 
 def test_tangents_of_divided_integers_have_no_division():
-    with minijax.set_mesh(minijax.make_mesh((8,), ("x",))):
-        x = minijax.device_put(np.arange(8), minijax.P("x"))
-        none = np.zeros(8, minijax.dtypes.float0)
-        out, tangent = minijax.jvp(lambda x: 2 * x, (x,), (none,))
-    assert minijax.typeof(out).sharding.spec == minijax.P("x")
-    assert tangent.dtype == minijax.dtypes.float0
+    with glassjax.set_mesh(glassjax.make_mesh((8,), ("x",))):
+        x = glassjax.device_put(np.arange(8), glassjax.P("x"))
+        none = np.zeros(8, glassjax.dtypes.float0)
+        out, tangent = glassjax.jvp(lambda x: 2 * x, (x,), (none,))
+    assert glassjax.typeof(out).sharding.spec == glassjax.P("x")
+    assert tangent.dtype == glassjax.dtypes.float0
 
 
 def test_arrays_on_different_meshes_do_not_meet():
     xs = []
     for sizes in ((4, 2), (2, 4)):
-        mesh = minijax.make_mesh(sizes, ("x", "y"))
-        xs.append(minijax.device_put(np.ones((8, 8)), minijax.NamedSharding(mesh, minijax.P("x"))))
+        mesh = glassjax.make_mesh(sizes, ("x", "y"))
+        xs.append(
+            glassjax.device_put(np.ones((8, 8)), glassjax.NamedSharding(mesh, glassjax.P("x")))
+        )
     with pytest.raises(ShardingTypeError, match=r"different meshes.*device_put"):
         xs[0] + xs[1]
 
 
 def test_a_primitive_without_a_rule_says_how_to_get_one():
-    same_p = minijax.core.Primitive("same")
-    minijax.core.declare(same_p, abstract_eval=lambda x: [x], lower=lambda b, outs, x: [x])
-    with minijax.set_mesh(minijax.make_mesh((8,), ("x",))):
-        x = minijax.device_put(np.ones(8, np.float32), minijax.P("x"))
+    same_p = glassjax.core.Primitive("same")
+    glassjax.core.declare(same_p, abstract_eval=lambda x: [x], lower=lambda b, outs, x: [x])
+    with glassjax.set_mesh(glassjax.make_mesh((8,), ("x",))):
+        x = glassjax.device_put(np.ones(8, np.float32), glassjax.P("x"))
         with pytest.raises(ShardingTypeError, match=r"same of f32\[8@x\].*`declare`"):
-            minijax.core.bind(same_p, x)
-    minijax.core.declare(
-        halve_p := minijax.core.Primitive("halve"),
+            glassjax.core.bind(same_p, x)
+    glassjax.core.declare(
+        halve_p := glassjax.core.Primitive("halve"),
         abstract_eval=lambda x: [x],
         lower=lambda b, outs, x: [x],
-        sharding=minijax.core.by_elements(halve_p),
+        sharding=glassjax.core.by_elements(halve_p),
     )
-    assert minijax.typeof(minijax.core.bind(halve_p, x)[0]).sharding.spec == minijax.P("x")
+    assert glassjax.typeof(glassjax.core.bind(halve_p, x)[0]).sharding.spec == glassjax.P("x")
 
 
 # Axes along which nothing may be exchanged.
@@ -504,8 +506,8 @@ def exchanges(lib, axis):
 
 @pytest.mark.parametrize("axis", ["x", "y"])
 def test_collectives_are_forbidden_along_axes(axis):
-    found = exchanges(minijax, axis)
+    found = exchanges(glassjax, axis)
     assert found == exchanges(jax, axis)
     assert {*found.values()} == {None, "ForbiddenCollectiveError"}
     with pytest.raises(TypeError, match="set"):
-        minijax.sharding.no_collectives(axis)
+        glassjax.sharding.no_collectives(axis)

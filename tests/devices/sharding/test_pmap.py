@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from eight_devices import CAN_READ, X, assert_same
 
-import minijax
+import glassjax
 
 pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
@@ -84,17 +84,17 @@ def test_as_in_jax(name):
 
 
 def test_lower_and_compile():
-    f = minijax.pmap(lambda x: minijax.lax.psum(x, "i"), "i")
+    f = glassjax.pmap(lambda x: glassjax.lax.psum(x, "i"), "i")
     assert "all_reduce" in f.lower(V).as_text()
-    assert minijax.make_jaxpr(f)(V).out_avals[0].shape == (8,)
+    assert glassjax.make_jaxpr(f)(V).out_avals[0].shape == (8,)
 
 
 def test_without_arguments():
-    index = minijax.pmap(lambda: minijax.lax.axis_index("i"), "i", axis_size=8)
+    index = glassjax.pmap(lambda: glassjax.lax.axis_index("i"), "i", axis_size=8)
     np.testing.assert_array_equal(index(), range(8))
 
 
 def test_a_pmap_within_a_pmap_is_refused():
-    inner = minijax.pmap(lambda x: x)
+    inner = glassjax.pmap(lambda x: x)
     with pytest.raises(ValueError, match=r"Use vmap there, or shard_map over several axes"):
-        minijax.pmap(lambda x: inner(x))(np.ones((2, 2), np.float32))
+        glassjax.pmap(lambda x: inner(x))(np.ones((2, 2), np.float32))

@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shares import examples, one_in
 
-import minijax
-import minijax.experimental.ode
-import minijax.scipy.special
-import minijax.scipy.stats
+import glassjax
+import glassjax.experimental.ode
+import glassjax.scipy.special
+import glassjax.scipy.stats
 
 pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
@@ -672,28 +672,28 @@ def test_examples_that_do_not_divide_are_refused_as_in_jax():
 
 
 def ours(f, ins, outs, **options):
-    return mapped(minijax, f, ins, outs, **options)
+    return mapped(glassjax, f, ins, outs, **options)
 
 
 AXES = st.sampled_from([(), ("x",), ("y",), (("x", "y"),), (("y", "x"),), (None, "x"), ("y", "x")])
 
 
 def of_elements(x, y):
-    return minijax.numpy.sin(x) * y + minijax.numpy.tanh(y) ** 2
+    return glassjax.numpy.sin(x) * y + glassjax.numpy.tanh(y) ** 2
 
 
 def derivatives(f):
     """A function of `x` and `y` that gives the value, the gradient, and a tangent, of `f`."""
 
     def derived(x, y):
-        gradient = minijax.grad(lambda x, y: (f(x, y) * X).sum(), (0, 1))(x, y)
-        value, push = minijax.linearize(f, x, y)
+        gradient = glassjax.grad(lambda x, y: (f(x, y) * X).sum(), (0, 1))(x, y)
+        value, push = glassjax.linearize(f, x, y)
         return value, *gradient, push(y, x)
 
     return derived
 
 
-of_the_whole = minijax.jit(derivatives(of_elements))
+of_the_whole = glassjax.jit(derivatives(of_elements))
 
 
 @examples(6, at_night=60)
@@ -701,9 +701,9 @@ of_the_whole = minijax.jit(derivatives(of_elements))
 def test_what_each_device_does_to_its_part_is_done_to_the_whole(ins, more, jitted, checked):
     """An elementwise function of arrays divided alike, and its derivatives, for any division."""
     found = derivatives(ours(of_elements, [ins, ins], ins, check_vma=checked))
-    found = minijax.jit(found) if jitted else found
-    place = minijax.NamedSharding(mesh_of(minijax), minijax.P(*more))
-    x, y = minijax.device_put(X, place), X[::-1].copy()
+    found = glassjax.jit(found) if jitted else found
+    place = glassjax.NamedSharding(mesh_of(glassjax), glassjax.P(*more))
+    x, y = glassjax.device_put(X, place), X[::-1].copy()
     for part, whole in zip(found(x, y), of_the_whole(X, y), strict=True):
         np.testing.assert_allclose(part, whole, rtol=1e-4, atol=1e-5)
 
@@ -717,7 +717,7 @@ def test_what_each_device_does_to_its_part_is_done_to_the_whole(ins, more, jitte
 def test_a_collective_and_its_transpose_are_adjoint(spec, name, checked):
     """<y, f x> = <f' y, x>, whether types say what varies or not."""
     names = spec[0] if isinstance(spec[0], tuple) else spec
-    lax = minijax.lax
+    lax = glassjax.lax
 
     def f(x):
         if name in ("psum", "pmean"):
@@ -731,21 +731,21 @@ def test_a_collective_and_its_transpose_are_adjoint(spec, name, checked):
         return lax.all_to_all(x, names, 1, 0, tiled=True)[None]
 
     over = ours(f, spec, spec, check_vma=checked)
-    shape, tangent = minijax.eval_shape(over, X).shape, X[::-1].copy()
+    shape, tangent = glassjax.eval_shape(over, X).shape, X[::-1].copy()
     ct = np.random.default_rng(0).normal(size=shape).astype(np.float32)
-    (back,), pushed = minijax.jit(
-        lambda x: (minijax.vjp(over, x)[1](ct), minijax.jvp(over, (x,), (tangent,))[1])
+    (back,), pushed = glassjax.jit(
+        lambda x: (glassjax.vjp(over, x)[1](ct), glassjax.jvp(over, (x,), (tangent,))[1])
     )(X)
     np.testing.assert_allclose(np.vdot(ct, pushed), np.vdot(back, tangent), rtol=1e-3)
 
 
 def test_types_say_what_varies():
-    lax, seen = minijax.lax, []
+    lax, seen = glassjax.lax, []
 
     def f(x, w):
         axis = lax.axis_index("y")
         values = x, w, x * w, axis, lax.psum(x, "x"), lax.pcast(w, "y", to="varying"), x + axis
-        seen.extend(str(minijax.typeof(value)) for value in values)
+        seen.extend(str(glassjax.typeof(value)) for value in values)
         return x
 
     ours(f, [("x",), ()], ("x",))(X, X[0])
@@ -757,7 +757,7 @@ def test_types_say_what_varies():
 
 def test_what_is_the_same_becomes_what_varies_by_itself():
     """In the carry of a loop and the results of branches, where JAX asks for pcast."""
-    lax, jnp = minijax.lax, minijax.numpy
+    lax, jnp = glassjax.lax, glassjax.numpy
 
     def f(x):
         total, _ = lax.scan(lambda c, row: (c + row, None), jnp.zeros(8), x)
@@ -767,31 +767,31 @@ def test_what_is_the_same_becomes_what_varies_by_itself():
     np.testing.assert_allclose(out[:2], 1)
     np.testing.assert_allclose(out[2:], X.reshape(4, 2, 8)[2:].sum(1), rtol=1e-6)
     np.testing.assert_allclose(
-        minijax.grad(lambda x: ours(f, ("x",), ("x",))(x).sum())(X)[:, 0], [0] * 4 + [1] * 4
+        glassjax.grad(lambda x: ours(f, ("x",), ("x",))(x).sum())(X)[:, 0], [0] * 4 + [1] * 4
     )
 
 
 def test_the_gradient_of_what_is_broadcast_is_summed_before_it_is_sent():
     """A bias for each row: devices exchange the gradient of the bias, not that of the rows."""
-    spec = minijax.P
-    mean = minijax.shard_map(
-        lambda w, b, x: minijax.lax.pmean(minijax.numpy.tanh(x @ w + b).sum(), "x"),
-        mesh=mesh_of(minijax, (8,), ("x",)),
+    spec = glassjax.P
+    mean = glassjax.shard_map(
+        lambda w, b, x: glassjax.lax.pmean(glassjax.numpy.tanh(x @ w + b).sum(), "x"),
+        mesh=mesh_of(glassjax, (8,), ("x",)),
         in_specs=(spec(), spec(), spec("x")),
         out_specs=spec(),
     )
     w, b, x = (np.ones(shape, np.float32) for shape in ((3, 4), (4,), (32, 3)))
-    text = minijax.jit(minijax.grad(mean, (0, 1))).lower(w, b, x).as_text()
+    text = glassjax.jit(glassjax.grad(mean, (0, 1))).lower(w, b, x).as_text()
     sent = re.findall(r"all_reduce.*?\}\) : \(tensor<(.*?)>\)", text, re.DOTALL)
     assert sorted(sent) == ["3x4xf32", "4xf32"]
 
 
 def test_a_jitted_function_is_traced_for_each_mesh():
     """Its program depends on the sizes of the axes that it names."""
-    size = minijax.jit(lambda x: x * minijax.lax.psum(1, "x"))
+    size = glassjax.jit(lambda x: x * glassjax.lax.psum(1, "x"))
     for shape in ((4, 2), (2, 4), (8, 1)):
-        over = minijax.shard_map(
-            size, mesh=mesh_of(minijax, shape), in_specs=minijax.P(), out_specs=minijax.P()
+        over = glassjax.shard_map(
+            size, mesh=mesh_of(glassjax, shape), in_specs=glassjax.P(), out_specs=glassjax.P()
         )
         assert over(1.0) == shape[0]
 
@@ -799,28 +799,30 @@ def test_a_jitted_function_is_traced_for_each_mesh():
 @pytest.mark.parametrize("specs", [None, "x", 3])
 def test_specs_are_partition_specs(specs):
     with pytest.raises(TypeError, match="in_specs must hold a PartitionSpec"):
-        minijax.shard_map(lambda x: x, mesh=mesh_of(minijax), in_specs=specs, out_specs=minijax.P())
+        glassjax.shard_map(
+            lambda x: x, mesh=mesh_of(glassjax), in_specs=specs, out_specs=glassjax.P()
+        )
 
 
 def test_mesh_is_a_mesh():
-    f = minijax.shard_map(lambda x: x, mesh="x", in_specs=minijax.P(), out_specs=minijax.P())
+    f = glassjax.shard_map(lambda x: x, mesh="x", in_specs=glassjax.P(), out_specs=glassjax.P())
     with pytest.raises(TypeError, match="mesh must be a Mesh, found 'x'"):
         f(1.0)
 
 
 def test_means_in_groups_of_other_sizes():
     groups = [[0, 1, 2], [3, 4, 5, 6, 7]]
-    found = minijax.pmap(lambda x: minijax.lax.pmean(x, "i", axis_index_groups=groups), "i")(V)
+    found = glassjax.pmap(lambda x: glassjax.lax.pmean(x, "i", axis_index_groups=groups), "i")(V)
     np.testing.assert_allclose(found, [V[:3].mean()] * 3 + [V[3:].mean()] * 5, rtol=1e-6)
 
 
 def test_constraints_do_not_name_axes_that_are_mapped_over():
-    one_device = minijax.devices()[0]
-    for put in (minijax.lax.with_sharding_constraint, minijax.device_put):
-        by_x = minijax.NamedSharding(mesh_of(minijax), minijax.P("x"))
+    one_device = glassjax.devices()[0]
+    for put in (glassjax.lax.with_sharding_constraint, glassjax.device_put):
+        by_x = glassjax.NamedSharding(mesh_of(glassjax), glassjax.P("x"))
         with pytest.raises(ValueError, match="names 'x', manual axes of a shard_map"):
-            over_x(minijax, lambda x: put(x, by_x))  # noqa: B023  # called at once
-    moved = over_x(minijax, lambda x: minijax.device_put(2 * x, one_device))
+            over_x(glassjax, lambda x: put(x, by_x))  # noqa: B023  # called at once
+    moved = over_x(glassjax, lambda x: glassjax.device_put(2 * x, one_device))
     np.testing.assert_array_equal(moved, 2 * X)
 
 
@@ -831,23 +833,23 @@ def test_each_device_has_its_part_of_a_reference(jitted):
         ref[0] = 7.0
         return x * ref[...]
 
-    mesh = auto_mesh(minijax)
-    f = minijax.shard_map(add, mesh=mesh, in_specs=minijax.P("x"), out_specs=minijax.P("x"))
-    by_x = minijax.NamedSharding(mesh, minijax.P("x"))
-    ref = minijax.new_ref(minijax.device_put(np.zeros(16), by_x))
-    out = (minijax.jit(f) if jitted else f)(ref, np.arange(16.0))
+    mesh = auto_mesh(glassjax)
+    f = glassjax.shard_map(add, mesh=mesh, in_specs=glassjax.P("x"), out_specs=glassjax.P("x"))
+    by_x = glassjax.NamedSharding(mesh, glassjax.P("x"))
+    ref = glassjax.new_ref(glassjax.device_put(np.zeros(16), by_x))
+    out = (glassjax.jit(f) if jitted else f)(ref, np.arange(16.0))
     np.testing.assert_array_equal(ref[...], np.where(np.arange(16) % 2, np.arange(16.0), 7))
     np.testing.assert_array_equal(out, np.arange(16) * np.asarray(ref[...]))
-    same = minijax.shard_map(
-        add, mesh=mesh, in_specs=(minijax.P(), minijax.P("x")), out_specs=by_x.spec
+    same = glassjax.shard_map(
+        add, mesh=mesh, in_specs=(glassjax.P(), glassjax.P("x")), out_specs=by_x.spec
     )
     with pytest.raises(ValueError, match=r"what a reference of type .* holds: it varies along x"):
-        same(minijax.new_ref(np.zeros(2)), np.arange(16.0))
+        same(glassjax.new_ref(np.zeros(2)), np.arange(16.0))
 
 
 def test_groups_divide_the_axis():
     gathered = lambda groups: ours(  # noqa: E731
-        lambda x: minijax.lax.all_gather(x, "x", axis_index_groups=groups), ("x",), ("x",)
+        lambda x: glassjax.lax.all_gather(x, "x", axis_index_groups=groups), ("x",), ("x",)
     )(X)
     with pytest.raises(ValueError, match="each index below 4 once"):
         gathered([[0, 1], [2, 2]])
@@ -856,7 +858,7 @@ def test_groups_divide_the_axis():
 
 
 def test_no_results():
-    assert over_x(minijax, lambda x: (None, ()), outs=()) == (None, ())
+    assert over_x(glassjax, lambda x: (None, ()), outs=()) == (None, ())
 
 
 def of_series(special, stats, x):
@@ -871,15 +873,15 @@ def test_loops_of_the_library_vary_as_their_operands():
 
     def functions(x):
         start, times = np.ones(1, np.float32), np.float32([0, 1])
-        decayed = minijax.experimental.ode.odeint(lambda y, t: -y * x, start, times)[-1]
-        slope = minijax.grad(lambda x: minijax.scipy.special.gammainc(x, 0.5).sum())(x)
-        return [*of_series(minijax.scipy.special, minijax.scipy.stats, x), decayed, slope]
+        decayed = glassjax.experimental.ode.odeint(lambda y, t: -y * x, start, times)[-1]
+        slope = glassjax.grad(lambda x: glassjax.scipy.special.gammainc(x, 0.5).sum())(x)
+        return [*of_series(glassjax.scipy.special, glassjax.scipy.stats, x), decayed, slope]
 
     x, step = np.linspace(0.5, 3, 8, dtype=np.float32), 1e-4
-    specs = minijax.P("x")
-    found = minijax.shard_map(functions, mesh=auto_mesh(minijax), in_specs=specs, out_specs=specs)(
-        x
-    )
+    specs = glassjax.P("x")
+    found = glassjax.shard_map(
+        functions, mesh=auto_mesh(glassjax), in_specs=specs, out_specs=specs
+    )(x)
     below, above = (scipy.special.gammainc(x.astype(float) + h, 0.5) for h in (-step, step))
     expected = of_series(scipy.special, scipy.stats, x.astype(float))
     expected += [np.exp(-x), (above - below) / (2 * step)]
@@ -895,9 +897,9 @@ def test_python_is_called_by_each_device():
         return 2 * x
 
     def f(x):
-        return minijax.pure_callback(twice, minijax.ShapeDtypeStruct(x.shape, x.dtype), x)
+        return glassjax.pure_callback(twice, glassjax.ShapeDtypeStruct(x.shape, x.dtype), x)
 
-    for over in (ours(f, ("x", "y"), ("x", "y")), minijax.jit(ours(f, ("x", "y"), ("x", "y")))):
+    for over in (ours(f, ("x", "y"), ("x", "y")), glassjax.jit(ours(f, ("x", "y"), ("x", "y")))):
         calls.clear()
         np.testing.assert_array_equal(over(X), 2 * X)
         assert sorted(x.sum() for x in calls) == sorted(
@@ -910,30 +912,32 @@ def test_python_is_called_once_for_each_shard_along_some_axes(ordered):
     found = []
 
     def noting(x):
-        callback = minijax.experimental.io_callback
-        minijax.debug.callback(lambda x: found.append(float(x)), x.sum(), ordered=ordered)
+        callback = glassjax.experimental.io_callback
+        glassjax.debug.callback(lambda x: found.append(float(x)), x.sum(), ordered=ordered)
         callback(lambda x: found.append(-float(x)), None, x.sum(), ordered=ordered)
         return x
 
-    over_x(minijax, noting, np.arange(8.0), axis_names={"x"})
-    minijax.effects_barrier()
+    over_x(glassjax, noting, np.arange(8.0), axis_names={"x"})
+    glassjax.effects_barrier()
     assert sorted(found) == [-13, -9, -5, -1, 1, 5, 9, 13]
     with pytest.raises(NotImplementedError, match="returns values in a shard_map over some axes"):
-        over_x(minijax, lambda x: minijax.experimental.io_callback(np.sin, x, x), axis_names={"x"})
+        over_x(
+            glassjax, lambda x: glassjax.experimental.io_callback(np.sin, x, x), axis_names={"x"}
+        )
 
 
 def test_python_is_called_in_the_order_of_each_device(capsys):
-    @minijax.jit
+    @glassjax.jit
     def f(x):
         def of_part(x):
-            index = minijax.lax.axis_index("x")
-            minijax.debug.print("{} first", index)
-            minijax.debug.print("{} second", index)
+            index = glassjax.lax.axis_index("x")
+            glassjax.debug.print("{} first", index)
+            glassjax.debug.print("{} second", index)
             return x
 
-        return minijax.shard_map(
-            of_part, mesh=mesh_of(minijax, (8,), ("x",)), in_specs=minijax.P("x"),
-            out_specs=minijax.P("x"),
+        return glassjax.shard_map(
+            of_part, mesh=mesh_of(glassjax, (8,), ("x",)), in_specs=glassjax.P("x"),
+            out_specs=glassjax.P("x"),
         )(x)  # fmt: skip
 
     f(X)
@@ -948,10 +952,10 @@ def test_an_error_in_python_is_passed_on():
         raise KeyError("no such thing")
 
     def f(x):
-        return minijax.pure_callback(fail, minijax.ShapeDtypeStruct(x.shape, x.dtype), x)
+        return glassjax.pure_callback(fail, glassjax.ShapeDtypeStruct(x.shape, x.dtype), x)
 
     with pytest.raises(RuntimeError, match="no such thing"):
-        minijax.jit(ours(f, ("x",), ("x",)))(X)
+        glassjax.jit(ours(f, ("x",), ("x",)))(X)
 
 
 @pytest.mark.parametrize("source", range(4))
@@ -959,13 +963,13 @@ def test_all_devices_get_the_part_of_one(source):
     """JAX has `pbroadcast` on GPUs only."""
 
     def of_source(x):
-        return minijax.lax.pbroadcast({"part": x, "is large": x > 4}, "x", source)
+        return glassjax.lax.pbroadcast({"part": x, "is large": x > 4}, "x", source)
 
-    found = over_x(minijax, of_source, outs=())
+    found = over_x(glassjax, of_source, outs=())
     part = X[2 * source : 2 * source + 2]
     np.testing.assert_array_equal(found["part"], part)
     np.testing.assert_array_equal(found["is large"], part > 4)
-    slope = minijax.grad(lambda x: (over_x(minijax, of_source, x=x, outs=())["part"] ** 2).sum())
+    slope = glassjax.grad(lambda x: (over_x(glassjax, of_source, x=x, outs=())["part"] ** 2).sum())
     expected = np.zeros_like(X)
     expected[2 * source : 2 * source + 2] = 2 * part
     np.testing.assert_allclose(slope(X), expected, rtol=1e-6)
@@ -985,7 +989,7 @@ def test_a_check_on_some_devices_is_the_error_of_the_first():
         return (error.get() or "").split("\n")[0].rpartition("index ")[2], np.asarray(out)
 
     for x in (np.arange(16.0), np.zeros(16)):
-        (found, ours), (expected, theirs) = (f(lib, x.astype("float32")) for lib in (minijax, jax))
+        (found, ours), (expected, theirs) = (f(lib, x.astype("float32")) for lib in (glassjax, jax))
         assert expected.endswith(found)
         assert bool(found) == bool(x.any())
         assert (ours == theirs).all()
@@ -993,45 +997,45 @@ def test_a_check_on_some_devices_is_the_error_of_the_first():
 
 # Programs of an example and parameters, most of which JAX does not divide with checks on.
 BODIES = {
-    "scan": lambda x, w: minijax.lax.scan(
-        lambda c, row: (minijax.numpy.sin(c + row * w[0]), minijax.lax.psum(c, "y")), 0 * x[0], x
+    "scan": lambda x, w: glassjax.lax.scan(
+        lambda c, row: (glassjax.numpy.sin(c + row * w[0]), glassjax.lax.psum(c, "y")), 0 * x[0], x
     )[1],
-    "scan whose carry becomes a batch": lambda x, w: minijax.lax.scan(
-        lambda c, row: (minijax.numpy.sin(c) + row, c), w[0], x
+    "scan whose carry becomes a batch": lambda x, w: glassjax.lax.scan(
+        lambda c, row: (glassjax.numpy.sin(c) + row, c), w[0], x
     )[1],
-    "scan whose carry is shared": lambda x, w: minijax.lax.scan(
-        lambda c, row: (minijax.numpy.tanh(c @ w), c[0] * row), w, x
+    "scan whose carry is shared": lambda x, w: glassjax.lax.scan(
+        lambda c, row: (glassjax.numpy.tanh(c @ w), c[0] * row), w, x
     )[1],
-    "fori": lambda x, w: minijax.lax.fori_loop(
-        0, 3, lambda i, c: minijax.numpy.sin(c @ w) + minijax.lax.pmean(c, "y"), x
+    "fori": lambda x, w: glassjax.lax.fori_loop(
+        0, 3, lambda i, c: glassjax.numpy.sin(c @ w) + glassjax.lax.pmean(c, "y"), x
     ),
-    "while": lambda x, w: minijax.experimental.while_loop(
+    "while": lambda x, w: glassjax.experimental.while_loop(
         lambda c: c[0] < 3,
-        lambda c: (c[0] + 1, minijax.numpy.sin(c[1] @ w)),
+        lambda c: (c[0] + 1, glassjax.numpy.sin(c[1] @ w)),
         (0, x),
         max_steps=4,
     )[1],
-    "cond": lambda x, w: minijax.lax.cond(w.sum() > 0, lambda: x * w[0], lambda: -2 * x),
-    "cond whose branches differ in what varies": lambda x, w: minijax.lax.cond(
+    "cond": lambda x, w: glassjax.lax.cond(w.sum() > 0, lambda: x * w[0], lambda: -2 * x),
+    "cond whose branches differ in what varies": lambda x, w: glassjax.lax.cond(
         w.sum() > 0, lambda: w[:4], lambda: x
     ),
-    "cond of the example": lambda x, w: minijax.lax.cond(
-        minijax.lax.psum(x.sum(), "y") > 60, lambda: x @ w, lambda: -2 * x
+    "cond of the example": lambda x, w: glassjax.lax.cond(
+        glassjax.lax.psum(x.sum(), "y") > 60, lambda: x @ w, lambda: -2 * x
     ),
-    "cond of the device": lambda x, w: minijax.lax.cond(
-        minijax.lax.axis_index("y") > 0, lambda: x * w[0], lambda: -2 * x
+    "cond of the device": lambda x, w: glassjax.lax.cond(
+        glassjax.lax.axis_index("y") > 0, lambda: x * w[0], lambda: -2 * x
     ),
-    "checkpoint": minijax.checkpoint(
-        lambda x, w: minijax.numpy.sin(minijax.lax.psum(x @ w, "y")) * x
+    "checkpoint": glassjax.checkpoint(
+        lambda x, w: glassjax.numpy.sin(glassjax.lax.psum(x @ w, "y")) * x
     ),
-    "custom_jvp": lambda x, w: _sine(minijax)(x @ w) + _sine(minijax)(w[:4]),
-    "custom_vjp": lambda x, w: _product(minijax)(x, w),
-    "map": lambda x, w: minijax.lax.map(lambda row: row @ w, x),
-    "solve": lambda x, w: minijax.lax.custom_linear_solve(
+    "custom_jvp": lambda x, w: _sine(glassjax)(x @ w) + _sine(glassjax)(w[:4]),
+    "custom_vjp": lambda x, w: _product(glassjax)(x, w),
+    "map": lambda x, w: glassjax.lax.map(lambda row: row @ w, x),
+    "solve": lambda x, w: glassjax.lax.custom_linear_solve(
         lambda v: v * (2 + w[0] ** 2), x[0], lambda mv, b: b / (2 + w[0] ** 2), symmetric=True
     )[None],
-    "gradient": lambda x, w: minijax.grad(
-        lambda x, w: minijax.lax.pmean((minijax.numpy.tanh(x @ w) ** 2).sum(), "y")
+    "gradient": lambda x, w: glassjax.grad(
+        lambda x, w: glassjax.lax.pmean((glassjax.numpy.tanh(x @ w) ** 2).sum(), "y")
     )(x, w),
 }
 
@@ -1039,12 +1043,12 @@ BODIES = {
 def with_derivatives(f, has_tangents):
     """The gradients, by the example and by the parameters; the results, and their tangents."""
 
-    @minijax.jit
+    @glassjax.jit
     def derived(x, w):
-        gradients = minijax.grad(lambda x, w: minijax.numpy.sin(f(x, w)).sum(), (0, 1))(x, w)
+        gradients = glassjax.grad(lambda x, w: glassjax.numpy.sin(f(x, w)).sum(), (0, 1))(x, w)
         if not has_tangents:
             return *gradients, f(x, w)
-        return *gradients, *minijax.jvp(f, (x, w), (minijax.numpy.cos(x), w.T))
+        return *gradients, *glassjax.jvp(f, (x, w), (glassjax.numpy.cos(x), w.T))
 
     return derived
 
@@ -1053,7 +1057,7 @@ def with_derivatives(f, has_tangents):
 @pytest.mark.parametrize("name", BODIES)
 def test_vmap_with_divided_examples_is_a_loop(name, checked):
     of_one = ours(BODIES[name], OF_BOTH["ins"], ("y",), check_vma=checked)
-    of_all = minijax.vmap(of_one, (0, None), spmd_axis_name="x")
+    of_all = glassjax.vmap(of_one, (0, None), spmd_axis_name="x")
     divided, alone = (with_derivatives(f, name != "custom_vjp") for f in (of_all, of_one))
     results = divided(EXAMPLES / 8, W / 8)
     each = [alone(x, W / 8) for x in EXAMPLES / 8]
@@ -1061,15 +1065,17 @@ def test_vmap_with_divided_examples_is_a_loop(name, checked):
     expected[1] = expected[1].sum(0)  # the gradients of the examples by the parameters
     for found, wanted in zip(results, expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
-    assert results[2].sharding.spec == minijax.P("x", "y")
+    assert results[2].sharding.spec == glassjax.P("x", "y")
 
 
 def test_types_say_that_devices_have_different_examples():
     def f(x, w):
-        return minijax.lax.scan(lambda c, row: (c + row, minijax.lax.psum(c, "y")), w, x)
+        return glassjax.lax.scan(lambda c, row: (c + row, glassjax.lax.psum(c, "y")), w, x)
 
     of_one = ours(f, [("y",), ()], [("y",), ()])
-    text = str(minijax.make_jaxpr(minijax.vmap(of_one, (0, None), spmd_axis_name="x"))(EXAMPLES, V))
+    text = str(
+        glassjax.make_jaxpr(glassjax.vmap(of_one, (0, None), spmd_axis_name="x"))(EXAMPLES, V)
+    )
     assert "f32[2,4,8]{V:x,y}" in text  # the examples of a device
     assert "f32[2,8]{V:x,y}" in text  # a row of each
     assert re.search(r"f32\[2,8\]{V:x} = psum", text)
@@ -1081,41 +1087,41 @@ def test_divided_examples_are_combined(reduce, checked):
     """JAX refuses that with checks on, and combines the examples of one device without."""
 
     def f(x):
-        return x * getattr(minijax.lax, reduce)(x, "i")
+        return x * getattr(glassjax.lax, reduce)(x, "i")
 
     of_one = ours(f, ("y",), ("y",), check_vma=checked)
-    divided = minijax.vmap(of_one, axis_name="i", spmd_axis_name="x")(EXAMPLES)
-    np.testing.assert_allclose(divided, minijax.vmap(f, axis_name="i")(EXAMPLES), rtol=1e-5)
+    divided = glassjax.vmap(of_one, axis_name="i", spmd_axis_name="x")(EXAMPLES)
+    np.testing.assert_allclose(divided, glassjax.vmap(f, axis_name="i")(EXAMPLES), rtol=1e-5)
 
 
 def test_messages_about_divided_examples():
     def divide(f, names="x", size=8, **options):
         of_one = ours(f, ("y",), ("y",), **options)
-        return minijax.vmap(of_one, axis_name="i", spmd_axis_name=names)(EXAMPLES[:size])
+        return glassjax.vmap(of_one, axis_name="i", spmd_axis_name=names)(EXAMPLES[:size])
 
     for f, options, message in [
         (lambda x: x, {"names": "q"}, r"has no axis 'q', its axes are \('x', 'y'\)"),
         (lambda x: x, {"names": "y"}, "'y' shards the examples, and .* shards arrays over it"),
         (lambda x: x, {"size": 6}, "the 4 devices along it .* 6 examples. Pad these"),
-        (lambda x: minijax.lax.psum(x, "x"), {}, "devices along it different examples"),
+        (lambda x: glassjax.lax.psum(x, "x"), {}, "devices along it different examples"),
     ]:
         with pytest.raises(ValueError, match=message):
             divide(f, **options)
     with pytest.raises(NotImplementedError, match="all_gather: it combines examples of vmap"):
-        divide(lambda x: minijax.lax.all_gather(x, "i"))
+        divide(lambda x: glassjax.lax.all_gather(x, "i"))
 
 
 @pytest.mark.parametrize("choice", ["of all", "of each device"])
 def test_gradients_of_branches_are_summed_once(choice):
     """With the gradient of `x`, which varies, that of `w` was summed over the devices twice."""
-    jnp, lax = minijax.numpy, minijax.lax
+    jnp, lax = glassjax.numpy, glassjax.lax
 
     def f(x, w):
         is_first = w.sum() > 0 if choice == "of all" else lax.axis_index("y") == 0
         return lax.cond(is_first, lambda: jnp.sin(x * w[0]), lambda: -2 * x)
 
     of_all = ours(f, [("y",), ()], ("y",))
-    found = minijax.grad(lambda x, w: of_all(x, w).sum(), argnums=(0, 1))(X, W)
+    found = glassjax.grad(lambda x, w: of_all(x, w).sum(), argnums=(0, 1))(X, W)
     chosen = np.arange(8)[:, None] < (8 if choice == "of all" else 4)
     slope = np.where(chosen, np.cos(X * W[0]), 0)
     np.testing.assert_allclose(found[0], np.where(chosen, slope * W[0], -2), rtol=1e-4, atol=1e-5)
@@ -1124,25 +1130,25 @@ def test_gradients_of_branches_are_summed_once(choice):
 
 
 def with_custom_jvp(f):
-    g = minijax.custom_jvp(f)
-    g.defjvp(lambda primals, tangents: minijax.jvp(f, primals, tangents))
+    g = glassjax.custom_jvp(f)
+    g.defjvp(lambda primals, tangents: glassjax.jvp(f, primals, tangents))
     return g
 
 
 def repeated(f):
-    return lambda w: minijax.lax.scan(lambda c, _: (f(c) + w, None), w, None, length=3)[0]
+    return lambda w: glassjax.lax.scan(lambda c, _: (f(c) + w, None), w, None, length=3)[0]
 
 
 def chosen_by_value(f):
-    return lambda w: minijax.lax.cond(w.sum() > 0, f, lambda w: -w, w)
+    return lambda w: glassjax.lax.cond(w.sum() > 0, f, lambda w: -w, w)
 
 
 PROGRAMS_IN_BRANCHES = {
-    "jit": minijax.jit,
-    "checkpoint": minijax.checkpoint,
+    "jit": glassjax.jit,
+    "checkpoint": glassjax.checkpoint,
     "custom_jvp": with_custom_jvp,
     "scan": repeated,
-    "fori_loop": lambda f: lambda w: minijax.lax.fori_loop(0, 3, lambda i, c: f(c) * w, w),
+    "fori_loop": lambda f: lambda w: glassjax.lax.fori_loop(0, 3, lambda i, c: f(c) * w, w),
     "cond": chosen_by_value,
 }
 
@@ -1151,7 +1157,7 @@ PROGRAMS_IN_BRANCHES = {
 @pytest.mark.parametrize("name", PROGRAMS_IN_BRANCHES)
 def test_branches_of_devices_hold_programs_of_what_all_have(name, passed):
     """Each device has the results and slopes of the branch that it takes by itself."""
-    jnp, lax = minijax.numpy, minijax.lax
+    jnp, lax = glassjax.numpy, glassjax.lax
     g = PROGRAMS_IN_BRANCHES[name](lambda w: jnp.sin(w) * w)
     branches = [lambda w: 2 * w, g, lambda w: g(w) * w]
     w = jnp.array([0.7, -0.4], jnp.float32)
@@ -1171,7 +1177,7 @@ def test_branches_of_devices_hold_programs_of_what_all_have(name, passed):
 
     over_devices = ours(of_device, [()], ("x",))
     found, expected = (
-        minijax.jit(minijax.grad(functools.partial(squares, f), has_aux=True))(w)
+        glassjax.jit(glassjax.grad(functools.partial(squares, f), has_aux=True))(w)
         for f in (over_devices, alone)
     )
     for ours_of, theirs in zip(found, expected, strict=True):

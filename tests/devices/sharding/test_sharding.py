@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shares import examples
 
-import minijax
+import glassjax
 
 pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
@@ -239,21 +239,21 @@ FUNCTIONS = {
 )
 def test_any_division_gives_the_same_numbers(of_x, of_y, name, jitted):
     derived = with_gradients(name)
-    x, y = put(minijax, *of_x), put(minijax, *of_y, x=X.T)
-    parts = (minijax.jit(derived) if jitted else derived)(x, y)
-    for a, b in zip(minijax.tree.leaves(parts), of_the_whole(name), strict=True):
+    x, y = put(glassjax, *of_x), put(glassjax, *of_y, x=X.T)
+    parts = (glassjax.jit(derived) if jitted else derived)(x, y)
+    for a, b in zip(glassjax.tree.leaves(parts), of_the_whole(name), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
 
 
 def with_gradients(name):
-    return minijax.value_and_grad(
-        lambda x, y: FUNCTIONS[name](minijax.numpy, x, y).sum(), argnums=(0, 1)
+    return glassjax.value_and_grad(
+        lambda x, y: FUNCTIONS[name](glassjax.numpy, x, y).sum(), argnums=(0, 1)
     )
 
 
 @functools.cache
 def of_the_whole(name):
-    return minijax.tree.leaves(minijax.jit(with_gradients(name))(X, X.T))
+    return glassjax.tree.leaves(glassjax.jit(with_gradients(name))(X, X.T))
 
 
 def test_a_training_step_is_divided_and_donated():
@@ -263,20 +263,20 @@ def test_a_training_step_is_divided_and_donated():
         "v": rng.normal(size=(32, 8)).astype(np.float32),
     }
     x, y = (rng.normal(size=(64, n)).astype(np.float32) for n in (16, 8))
-    jnp = minijax.numpy
+    jnp = glassjax.numpy
 
     def loss(params, x, y):
         return jnp.mean((jnp.tanh(x @ params["w"]) @ params["v"] - y) ** 2)
 
     def step(params, x, y):
-        value, gradient = minijax.value_and_grad(loss)(params, x, y)
-        return value, minijax.tree.map(lambda p, g: p - 0.1 * g, params, gradient)
+        value, gradient = glassjax.value_and_grad(loss)(params, x, y)
+        return value, glassjax.tree.map(lambda p, g: p - 0.1 * g, params, gradient)
 
-    where = {"w": sharding(minijax, None, "y"), "v": sharding(minijax, "y", None)}
-    divided = minijax.device_put(params, where)
-    batch = minijax.device_put((x, y), sharding(minijax, "x"))
-    expected, expected_params = minijax.jit(step)(params, x, y)
-    step = minijax.jit(step, donate_argnums=0, out_shardings=(None, where))
+    where = {"w": sharding(glassjax, None, "y"), "v": sharding(glassjax, "y", None)}
+    divided = glassjax.device_put(params, where)
+    batch = glassjax.device_put((x, y), sharding(glassjax, "x"))
+    expected, expected_params = glassjax.jit(step)(params, x, y)
+    step = glassjax.jit(step, donate_argnums=0, out_shardings=(None, where))
     value, new_params = step(divided, *batch)
     np.testing.assert_allclose(value, expected, rtol=1e-5)
     for name, each in new_params.items():
@@ -288,8 +288,8 @@ def test_a_training_step_is_divided_and_donated():
 
 
 def test_an_array_that_is_closed_over_stays_where_it_is():
-    x = put(minijax, "x")
-    y = minijax.jit(lambda y: x * y)(2.0)
+    x = put(glassjax, "x")
+    y = glassjax.jit(lambda y: x * y)(2.0)
     np.testing.assert_allclose(y, 2 * X)
     assert y.sharding == x.sharding
 
@@ -302,9 +302,9 @@ def test_what_is_scattered_is_not_filled_up(count):
     def f(x, y, indices):
         return (x[indices] + y[:count]).sum()
 
-    gradient = minijax.grad(f, (0, 1))
+    gradient = glassjax.grad(f, (0, 1))
     expected = gradient(X, X, indices)
-    found = minijax.jit(gradient)(put(minijax), put(minijax, "x"), indices)
+    found = glassjax.jit(gradient)(put(glassjax), put(glassjax, "x"), indices)
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -312,39 +312,39 @@ def test_what_is_scattered_is_not_filled_up(count):
 def test_a_program_with_a_callback_sees_the_whole():
     seen = []
 
-    @minijax.jit
+    @glassjax.jit
     def f(x):
-        minijax.debug.callback(lambda total: seen.append(float(total)), x.sum())
+        glassjax.debug.callback(lambda total: seen.append(float(total)), x.sum())
         return x + 1
 
-    out = f(put(minijax, "x"))
-    minijax.effects_barrier()
+    out = f(put(glassjax, "x"))
+    glassjax.effects_barrier()
     np.testing.assert_allclose(out, X + 1)
     np.testing.assert_allclose(seen, [X.sum()], rtol=1e-5)
 
 
 def test_loops_outside_of_jit_run_where_arrays_lie():
-    x = put(minijax, "x")
-    total, rows = minijax.lax.scan(lambda c, row: (c + row, c * 2), np.zeros(8, np.float32), x)
+    x = put(glassjax, "x")
+    total, rows = glassjax.lax.scan(lambda c, row: (c + row, c * 2), np.zeros(8, np.float32), x)
     np.testing.assert_allclose(total, X.sum(0), rtol=1e-5)
     assert total.sharding.num_devices == rows.sharding.num_devices == 8
-    doubled = minijax.lax.fori_loop(0, 3, lambda i, c: 2 * c, x)
+    doubled = glassjax.lax.fori_loop(0, 3, lambda i, c: 2 * c, x)
     assert doubled.sharding == x.sharding
 
 
 def test_shardings_and_meshes_are_pickled_and_hashed():
-    for each in (sharding(minijax, "x"), mesh_of(minijax), minijax.devices()[2].id):
+    for each in (sharding(glassjax, "x"), mesh_of(glassjax), glassjax.devices()[2].id):
         again = pickle.loads(pickle.dumps(each))
         assert again == each
         assert hash(again) == hash(each)
-    one = minijax.sharding.SingleDeviceSharding(minijax.devices()[5])
+    one = glassjax.sharding.SingleDeviceSharding(glassjax.devices()[5])
     assert pickle.loads(pickle.dumps(one)) == one
-    x = pickle.loads(pickle.dumps(put(minijax, "x")))
+    x = pickle.loads(pickle.dumps(put(glassjax, "x")))
     np.testing.assert_array_equal(x, X)
 
 
 def test_an_array_that_is_deleted_says_so():
-    x = put(minijax, "x")
+    x = put(glassjax, "x")
     x.delete()
     assert x.is_deleted()
     with pytest.raises(RuntimeError, match="deleted by its method"):
@@ -353,31 +353,31 @@ def test_an_array_that_is_deleted_says_so():
 
 def test_the_devices_that_differ_are_named():
     with pytest.raises(ValueError, match=r"argument a .* devices \[0, 1, .*argument b .*\[2, 3\]"):
-        minijax.jit(lambda a, b: a + b)(
-            put(minijax, "x"), put(minijax, "x", shape=(2,), names=("x",), start=2)
+        glassjax.jit(lambda a, b: a + b)(
+            put(glassjax, "x"), put(glassjax, "x", shape=(2,), names=("x",), start=2)
         )
 
 
 def test_a_program_for_an_abstract_mesh_is_lowered_as_for_devices():
-    lax, spec = minijax.lax, minijax.P
+    lax, spec = glassjax.lax, glassjax.P
 
     def text(where):
-        @minijax.jit(in_shardings=(where("x"), None), out_shardings=where("y"))
+        @glassjax.jit(in_shardings=(where("x"), None), out_shardings=where("y"))
         def f(x, y):
             z = lax.with_sharding_constraint(x @ y, where(None, "y"))
-            total = minijax.shard_map(
+            total = glassjax.shard_map(
                 lambda z: lax.psum(z, "x"), in_specs=spec("x"), out_specs=spec(), axis_names={"x"}
             )
             return z + total(z).sum()
 
-        y = minijax.ShapeDtypeStruct(X.shape, X.dtype, sharding=where("y"))
+        y = glassjax.ShapeDtypeStruct(X.shape, X.dtype, sharding=where("y"))
         lowered = f.lower(X, y)
         return lowered, lowered.as_text()
 
     lowered, of_abstract = under_abstract_mesh(
-        minijax, lambda: text(lambda *s: abstract(minijax, *s))
+        glassjax, lambda: text(lambda *s: abstract(glassjax, *s))
     )
-    _, of_devices = with_mesh(minijax, lambda lib: text(lambda *s: sharding(lib, *s)))
+    _, of_devices = with_mesh(glassjax, lambda lib: text(lambda *s: sharding(lib, *s)))
     assert of_abstract == of_devices
     with pytest.raises(
         ValueError, match="`f` is lowered for abstract meshes, which have no devices"
@@ -386,17 +386,17 @@ def test_a_program_for_an_abstract_mesh_is_lowered_as_for_devices():
 
 
 def test_an_abstract_mesh_and_one_of_devices_have_the_same_size():
-    x = put(minijax, "x")
-    f = minijax.jit(
-        lambda x, where: minijax.lax.with_sharding_constraint(x, where), static_argnums=1
+    x = put(glassjax, "x")
+    f = glassjax.jit(
+        lambda x, where: glassjax.lax.with_sharding_constraint(x, where), static_argnums=1
     )
-    assert f(x, abstract(minijax, "y")).sharding.spec == minijax.P("y")
-    auto = (minijax.sharding.AxisType.Auto,)
-    small = minijax.sharding.AbstractMesh((2,), ("y",), auto)
+    assert f(x, abstract(glassjax, "y")).sharding.spec == glassjax.P("y")
+    auto = (glassjax.sharding.AxisType.Auto,)
+    small = glassjax.sharding.AbstractMesh((2,), ("y",), auto)
     with pytest.raises(
         ValueError, match=r"argument x of type .* is for 8 devices, .* within for 2"
     ):
-        f(x, minijax.NamedSharding(small, minijax.P("y")))
+        f(x, glassjax.NamedSharding(small, glassjax.P("y")))
 
 
 def mapped_by(lib, function, *specs, axes="x"):
@@ -477,21 +477,21 @@ def test_axes_of_the_mesh_divide_examples(name):
     "move",
     [
         lambda keys: keys[0],
-        lambda keys: keys[minijax.numpy.arange(64) * 7 % 64],
+        lambda keys: keys[glassjax.numpy.arange(64) * 7 % 64],
         lambda keys: keys.at[3].set(keys[0]),
-        lambda keys: minijax.numpy.concatenate([keys[5:9], keys[::-1]]),
-        lambda keys: minijax.lax.dynamic_slice(keys, (minijax.numpy.array(5),), (9,)),
+        lambda keys: glassjax.numpy.concatenate([keys[5:9], keys[::-1]]),
+        lambda keys: glassjax.lax.dynamic_slice(keys, (glassjax.numpy.array(5),), (9,)),
     ],
 )
 def test_divided_keys_of_four_words_keep_their_bits(move):
     """XLA adds chosen elements to zeros, which is wrong for floats such as signaling NaN."""
     patterns = np.uint32([0, 1, 0x80000000, 0x7FF00000, 0x7FF00001, 0x000FFFFF])
     chosen = patterns[np.random.default_rng(0).integers(0, len(patterns), (64, 4))]
-    keys = minijax.random.wrap_key_data(chosen, impl="rbg")
-    mesh = minijax.make_mesh((8,), ("x",), axis_types=(minijax.sharding.AxisType.Auto,))
-    divided = minijax.device_put(keys, minijax.NamedSharding(mesh, minijax.P("x")))
+    keys = glassjax.random.wrap_key_data(chosen, impl="rbg")
+    mesh = glassjax.make_mesh((8,), ("x",), axis_types=(glassjax.sharding.AxisType.Auto,))
+    divided = glassjax.device_put(keys, glassjax.NamedSharding(mesh, glassjax.P("x")))
     np.testing.assert_array_equal(
-        *(minijax.random.key_data(minijax.jit(move)(each)) for each in (divided, keys))
+        *(glassjax.random.key_data(glassjax.jit(move)(each)) for each in (divided, keys))
     )
 
 
@@ -512,4 +512,4 @@ def test_specs_are_those_that_were_given(spec):
         ]  # fmt: skip
         return [str(x.sharding.spec) for x in outs]
 
-    assert found(minijax) == found(jax)
+    assert found(glassjax) == found(jax)

@@ -1,0 +1,5 @@
+"""Several processes that compute together (`jax.distributed`)."""
+
+from glassjax.distributed.runtime import initialize, is_initialized, shutdown
+
+__all__ = ["initialize", "is_initialized", "shutdown"]

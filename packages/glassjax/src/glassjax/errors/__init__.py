@@ -1,0 +1,244 @@
+"""The library's error classes, under the names of `jax.errors` where JAX has them.
+
+A message says what was wrong and how to fix it. Where the error leaves this library, its message
+gets the line of the user's program and the name of its page in `errors/pages/`, which
+`explain_error` prints.
+"""
+
+import re
+import sys
+from pathlib import Path
+from traceback import walk_tb
+from typing import Any
+
+from glassjax.errors.arguments import is_ours
+from glassjax.settings.names import list_public_names
+from glassjax.settings.number_types import TypePromotionError
+from glassjax_stage1 import JAXTypeError, UnexpectedTracerError
+from glassjax_stage2.errors import (
+    ConcretizationTypeError,
+    IntegerGradientError,
+    MappedAxisError,
+    MissingRuleError,
+    ShapeMismatchError,
+    TangentTypeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    TreeMismatchError,
+)
+from glassjax_stage2.source import Source, is_machinery, user_source
+from glassjax_stage3 import JaxprTypeError
+from glassjax_stage3.errors import CompileError, ExecutionError
+from glassjax_stage3.errors import XLAError as JaxRuntimeError
+from glassjax_stage4.errors import (
+    BranchTypeError,
+    ComplexGradientError,
+    NonlinearError,
+    NonScalarGradientError,
+)
+
+# The statuses that XLA's messages begin with, in the order of their numbers.
+_STATUSES = (
+    "OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND",
+    "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED",
+    "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+)  # fmt: skip
+_STATUS = re.compile(rf"\b({'|'.join(_STATUSES[1:])}): ")
+
+
+def _error_code(error: JaxRuntimeError) -> int:
+    """The number of the status in XLA's message; 2, UNKNOWN, for other messages.
+
+    A program that fails without a status, for instance in a callback, has 13, INTERNAL.
+    """
+    status = _STATUS.search(error.error_message)  # type: ignore[attr-defined]
+    otherwise = "INTERNAL" if isinstance(error, ExecutionError) else "UNKNOWN"
+    return _STATUSES.index(status[1] if status else otherwise)
+
+
+def _error_message(error: JaxRuntimeError) -> str:
+    """The message."""
+    return str(error.args[0]) if error.args else ""
+
+
+_runtime_error: Any = JaxRuntimeError
+_runtime_error.error_code = property(lambda error: _error_code(error))  # without a docstring
+_runtime_error.error_message = property(lambda error: _error_message(error))
+
+
+class JAXIndexError(IndexError):
+    """The base class, with JAX's name, of errors about unknown indices."""
+
+    __module__ = "glassjax.errors"  # as tracebacks show it
+
+
+class InconclusiveDimensionOperation(Exception):
+    """An error of arithmetic on unknown sizes; here all sizes are ints."""
+
+    __module__ = "glassjax.errors"  # as tracebacks show it
+
+
+class NonConcreteBooleanIndexError(ConcretizationTypeError, JAXIndexError):
+    """An array was indexed with traced booleans."""
+
+    __module__ = "glassjax.errors"  # as tracebacks show it
+
+
+class NonConcreteSliceError(ConcretizationTypeError, JAXIndexError):
+    """An array was sliced with traced bounds."""
+
+    __module__ = "glassjax.errors"  # as tracebacks show it
+
+
+class LeakedTracerError(UnexpectedTracerError):
+    """A tracer outlived its call; found by `checking_leaks`."""
+
+    __module__ = "glassjax.errors"  # as tracebacks show it
+
+
+class UnboundAxisError(NameError):
+    """A collective used an axis name that no enclosing `vmap` binds."""
+
+    __module__ = "glassjax.errors"  # as tracebacks show it
+
+
+class CarryTypeError(TypeError):
+    """The body of a loop returns a carry whose types or structure differ from its input."""
+
+    __module__ = "glassjax.errors"  # as tracebacks show it
+
+
+class PlatformError(RuntimeError):
+    """There are no devices of the requested kind: no plugin, no driver, or no such name."""
+
+    __module__ = "glassjax.errors"  # as tracebacks show it
+
+
+class KeyReuseError(JAXTypeError):
+    """A random key was used twice; found by `debug_key_reuse`."""
+
+    __module__ = "glassjax.errors"  # as tracebacks show it
+
+
+class ShardingTypeError(TypeError):
+    """The shardings in the types of operands conflict."""
+
+    __module__ = "glassjax.errors"  # as tracebacks show it
+
+
+# The documentation pages of errors, printed on request.
+
+
+PAGES = Path(__file__).with_name("pages")
+
+_WITH_JAXS_NAME = {"XLAError": "JaxRuntimeError"}
+
+
+def page_of(cls: type[BaseException]) -> str | None:
+    """The name of an error class's page, its own or a base class's; None: no page."""
+    for each in cls.__mro__:
+        name = _WITH_JAXS_NAME.get(each.__name__, each.__name__)
+        is_glassjax = each.__module__.partition(".")[0].startswith("glassjax")
+        if is_glassjax and (PAGES / f"{name}.md").is_file():
+            return name
+    return None
+
+
+def name_page(error: Exception) -> None:
+    """Add to the message of an error with a page: the user's line, and the name of the page."""
+    page = page_of(type(error))
+    if page is None or not error.args or not isinstance(error.args[0], str):
+        return
+    message, *more = error.args
+    see = f"\nSee errors/{page} in the documentation, which glassjax.explain_error() prints"
+    if see in message:  # raised again, or unpickled
+        return
+    place = _place_of(error)
+    if place is not None and str(place) not in message:
+        message += f"\n  at {place}: {place.text}".removesuffix(": ")
+    error.args = (message + see, *more)
+
+
+def _place_of(error: Exception) -> Source | None:
+    """The user's innermost line in the traceback, or else the line that called this library."""
+    frames = [*walk_tb(error.__traceback__)]
+    for frame, _ in reversed(frames):
+        file = frame.f_code.co_filename
+        if not is_machinery[file] and not is_ours(file):
+            return Source(frame.f_code, frame.f_lasti)
+    return user_source()
+
+
+def explain_error(error: BaseException | type[BaseException] | str | None = None) -> None:
+    """Print the page of an error: its cause, a program that raises it, and what to do.
+
+    Arguments:
+        error: an error, its class, or the name of the class. By default the error being handled, or
+            else the last one in an interactive session.
+
+    Raises:
+        ValueError: there is no such error, or it has no page.
+
+    >>> try:
+    ...     glassjax.jit(lambda x: 1.0 if x > 0 else 2.0)(3.0)
+    ... except TypeError:
+    ...     glassjax.explain_error()  # doctest: +ELLIPSIS
+    # TracerBoolConversionError
+    ...
+    """
+    if error is None:
+        error = sys.exception() or getattr(sys, "last_value", None)
+        if error is None:
+            raise ValueError("explain_error: no error was raised; pass an error, or its name")
+    text = _page(error).read_text(encoding="utf-8")
+    print(re.sub(r"^```(\w+) .*$", r"```\1", text, flags=re.MULTILINE))
+
+
+def _page(error: BaseException | type[BaseException] | str) -> Path:
+    if isinstance(error, str):
+        name = error
+    else:
+        cls = error if isinstance(error, type) else type(error)
+        name = page_of(cls) or cls.__name__
+    page = PAGES / f"{name}.md"
+    if name.isidentifier() and page.is_file():
+        return page
+    known = ", ".join(sorted(page.stem for page in PAGES.glob("[A-Z]*.md")))
+    raise ValueError(f"explain_error: {name!r} has no page; these have one: {known}")
+
+
+__all__ = [
+    "BranchTypeError",
+    "CarryTypeError",
+    "CompileError",
+    "ComplexGradientError",
+    "ConcretizationTypeError",
+    "ExecutionError",
+    "InconclusiveDimensionOperation",
+    "IntegerGradientError",
+    "JAXIndexError",
+    "JAXTypeError",
+    "JaxRuntimeError",
+    "JaxprTypeError",
+    "KeyReuseError",
+    "LeakedTracerError",
+    "MappedAxisError",
+    "MissingRuleError",
+    "NonConcreteBooleanIndexError",
+    "NonConcreteSliceError",
+    "NonScalarGradientError",
+    "NonlinearError",
+    "PlatformError",
+    "ShapeMismatchError",
+    "ShardingTypeError",
+    "TangentTypeError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "TreeMismatchError",
+    "TypePromotionError",
+    "UnboundAxisError",
+    "UnexpectedTracerError",
+]
+list_public_names(globals())

@@ -1,0 +1,1 @@
+"""Arrays on disk by TensorStore, under JAX's names; `glassjax.checkpoints` saves whole trees."""

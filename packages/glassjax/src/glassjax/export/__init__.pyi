@@ -1,0 +1,20 @@
+"""Exported functions, under the names of `jax.export`."""
+
+from glassjax.export.exported import DisabledSafetyCheck as DisabledSafetyCheck
+from glassjax.export.exported import Exported as Exported
+from glassjax.export.exported import default_export_platform as default_export_platform
+from glassjax.export.exported import deserialize as deserialize
+from glassjax.export.exported import export as export
+from glassjax.export.exported import is_symbolic_dim as is_symbolic_dim
+from glassjax.export.exported import (
+    maximum_supported_calling_convention_version as maximum_supported_calling_convention_version,
+)
+from glassjax.export.exported import (
+    minimum_supported_calling_convention_version as minimum_supported_calling_convention_version,
+)
+from glassjax.export.format import (
+    register_namedtuple_serialization as register_namedtuple_serialization,
+)
+from glassjax.export.format import (
+    register_pytree_node_serialization as register_pytree_node_serialization,
+)

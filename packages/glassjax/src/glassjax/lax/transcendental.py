@@ -1,0 +1,386 @@
+"""Exponentials, logarithms, trigonometric functions, and how accurate they are."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import glassjax_stage2 as stage2
+from glassjax.lax import elementwise
+from glassjax.lax.elementwise import abs, one_minus_square, square, where
+from glassjax.primitives import declare
+from glassjax.runtime.array import Array, ArrayLike
+from glassjax.runtime.lowering import own_lowering_rules
+from glassjax.runtime.operation import Operation, operation
+from glassjax_stage2 import ShapedArray
+from glassjax_stage2.errors import shown
+from glassjax_stage2.primitives import cos_p, sin_p
+from glassjax_stage2.source import name_of
+from glassjax_stage3 import lowering_rules
+from glassjax_stage3.lowering import FunctionBuilder, Value
+from glassjax_stage4 import stop_gradient
+
+# `accuracy`: the error that users allow an elementary function of `lax`.
+
+
+class AccuracyMode(enum.Enum):
+    """The most exact implementation of a function, or the default one; here there is one only.
+
+    >>> lax.exp(0.0, accuracy=lax.AccuracyMode.HIGHEST)
+    Array(1., dtype=float32, weak_type=True)
+    """
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The largest error of a function: absolute, relative, or in units in the last place.
+
+    Raises:
+        ValueError: one of them is negative.
+
+    >>> lax.exp(0.0, accuracy=lax.Tolerance(rtol=1e-6))
+    Array(1., dtype=float32, weak_type=True)
+    """
+
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.atol, self.rtol, self.ulps) < 0:
+            raise ValueError(f"Tolerance: expected numbers that are not negative, found {self}")
+
+
+class Elementary(Protocol):
+    """A function of one array that takes `accuracy`."""
+
+    def __call__(
+        self, x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None
+    ) -> Array: ...
+
+
+def with_accuracy(function: Callable[..., Any]) -> Elementary:
+    """`function`, an operation of one array, with the argument `accuracy`, which it checks.
+
+    There is one implementation of each function, so that nothing else depends on it.
+    """
+    operation: Any = function
+    name = name_of(function)
+
+    def accurate(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+        if not (accuracy is None or isinstance(accuracy, AccuracyMode | Tolerance)):
+            raise NotImplementedError(
+                f"{name}: accuracy must be an AccuracyMode, a Tolerance or None, found "
+                f"{shown(accuracy)}"
+            )
+        return operation.__wrapped__(x)
+
+    own = inspect.signature(accurate).parameters["accuracy"]
+    theirs = inspect.signature(function)
+    wrapped = functools.wraps(operation.__wrapped__)(accurate)
+    del wrapped.__wrapped__  # `inspect.signature` would follow it to another signature
+    (operand,) = theirs.parameters.values()
+    wrapped.__signature__ = theirs.replace(parameters=[operand, own])  # type: ignore[attr-defined]
+    return Operation(wrapped, "accuracy")
+
+
+def elementary(name: str, doc: str, **rules: Any) -> Elementary:
+    """Declare a primitive as `unary` does; its function takes `accuracy`."""
+    return with_accuracy(declare.unary(name, doc, **rules))
+
+
+# Roots, exponentials, logarithms, trigonometric and hyperbolic functions.
+
+
+@with_accuracy
+@operation(kinds="fc")
+def sin(x: ArrayLike) -> Array:
+    """The sine of `x`.
+
+    >>> jnp.sin(0.0), glassjax.grad(jnp.sin)(0.0)
+    (Array(0., dtype=float32, weak_type=True), Array(1., dtype=float32, weak_type=True))
+    """
+    return stage2.sin(x)
+
+
+@with_accuracy
+@operation(kinds="fc")
+def cos(x: ArrayLike) -> Array:
+    """The cosine of `x`.
+
+    >>> jnp.cos(0.0), glassjax.grad(jnp.cos)(0.0)
+    (Array(1., dtype=float32, weak_type=True), Array(-0., dtype=float32, weak_type=True))
+    """
+    return stage2.cos(x)
+
+
+@with_accuracy
+@operation(kinds="fc")
+def exp(x: ArrayLike) -> Array:
+    """The exponential of `x`.
+
+    >>> jnp.exp(jnp.array([-1e3, 0.0, 1e3]))
+    Array([ 0.,  1., inf], dtype=float32)
+    """
+    return stage2.exp(x)
+
+
+@with_accuracy
+@operation(kinds="fc")
+def log(x: ArrayLike) -> Array:
+    """The natural logarithm of `x`.
+
+    >>> jnp.log(jnp.array([-1.0, 0.0, 1.0]))
+    Array([ nan, -inf,   0.], dtype=float32)
+    """
+    return stage2.log(x)
+
+
+# --8<-- [start:unary]
+tan = elementary(
+    "tan",
+    """The tangent of `x`.
+
+    >>> f"{jnp.tan(0.0):.3f}", f"{jnp.tan(jnp.pi / 4):.3f}"
+    ('0.000', '1.000')
+    """,
+    hlo="tan",
+    jvp=lambda t, out, x: t * (1 + square(out)),
+)
+tanh = elementary(
+    "tanh",
+    """The hyperbolic tangent of `x`.
+
+    >>> jnp.tanh(jnp.array([-1e3, 0.0, 1e3])), f"{jnp.tanh(1.0):.3f}"
+    (Array([-1.,  0.,  1.], dtype=float32), '0.762')
+    """,
+    hlo="tanh",
+    jvp=lambda t, out, x: t * (1 - square(out)),
+)
+logistic = elementary(
+    "logistic",
+    """`1 / (1 + exp(-x))`.
+
+    >>> nn.sigmoid(jnp.array([-1e3, 0.0, 1e3])), f"{nn.sigmoid(1.0):.3f}"
+    (Array([0. , 0.5, 1. ], dtype=float32), '0.731')
+    """,
+    hlo="logistic",
+    jvp=lambda t, out, x: t * (out * (1 - out)),
+)
+# --8<-- [end:unary]
+expm1 = elementary(
+    "expm1",
+    """`exp(x) - 1`, exact also near 0.
+
+    >>> jnp.expm1(1e-10), jnp.exp(1e-10) - 1
+    (Array(1.e-10, dtype=float32, weak_type=True), Array(0., dtype=float32, weak_type=True))
+    """,
+    hlo="exponential_minus_one",
+    # Not `out + 1`, which cancels where `out` is nearly -1.
+    jvp=lambda t, out, x: t * exp(x),
+)
+log2 = elementary(
+    "log2",
+    """The logarithm of `x` to base 2.
+
+    >>> lax.log2(jnp.array([0.5, 8.0]))
+    Array([-1.,  3.], dtype=float32)
+    """,
+    hlo=declare.lower_by_primitives(lambda x: log(x) * (1 / math.log(2))),
+    jvp=lambda t, out, x: t / (x * math.log(2)),
+)
+log1p = elementary(
+    "log1p",
+    """`log(1 + x)`, exact also near 0.
+
+    >>> jnp.log1p(1e-10), jnp.log(1 + jnp.float32(1e-10))
+    (Array(1.e-10, dtype=float32, weak_type=True), Array(0., dtype=float32))
+    """,
+    hlo="log_plus_one",
+    jvp=lambda t, out, x: t / (x + 1),
+)
+sqrt = elementary(
+    "sqrt",
+    """The square root of `x`.
+
+    >>> jnp.sqrt(jnp.array([4.0, -1.0])), jnp.sqrt(-1.0 + 0.0j)
+    (Array([ 2., nan], dtype=float32), Array(0.+1.j, dtype=complex64, weak_type=True))
+    """,
+    hlo="sqrt",
+    jvp=lambda t, out, x: t / (out * 2),
+)
+rsqrt = elementary(
+    "rsqrt",
+    """`1 / sqrt(x)`.
+
+    >>> lax.rsqrt(jnp.array([4.0, 0.25]))
+    Array([0.5, 2. ], dtype=float32)
+    """,
+    hlo="rsqrt",
+    jvp=lambda t, out, x: t * (out * -0.5 / x),
+)
+cbrt = elementary(
+    "cbrt",
+    """The cube root of a real `x`.
+
+    >>> f"{jnp.cbrt(-27.0):.3f}"
+    '-3.000'
+    """,
+    hlo="cbrt",
+    kinds="f",
+    jvp=lambda t, out, x: t * (1 / 3 * elementwise.integer_pow(out, -2)),
+)
+
+exp2 = elementary(
+    "exp2",
+    """2 to the power `x`.
+
+    >>> jnp.exp2(jnp.array([3.0, -1.0]))
+    Array([8. , 0.5], dtype=float32)
+    """,
+    hlo=declare.lower_by_primitives(lambda x: exp(x * math.log(2))),
+    jvp=lambda t, out, x: t * (out * math.log(2)),
+)
+
+
+def _slope_of_asinh(x: Any) -> Any:
+    """`1 / sqrt(x**2 + 1)`, without overflow in the square.
+
+    The common scale of numerator and denominator cancels, so it is treated as a constant.
+    """
+    size = abs(stop_gradient(x))
+    is_large = (size > 1) & (size < math.inf)
+    scale = where(is_large, size, 1)
+    squares = square(x / scale) + square(1 / scale)
+    return rsqrt(squares) / scale
+
+
+asin = declare.unary(
+    "asin",
+    """The angle whose sine is `x`.
+
+    >>> f"{jnp.asin(1.0):.3f}", jnp.asin(2.0).item()
+    ('1.571', nan)
+    """,
+    hlo="chlo.asin",
+    jvp=lambda t, out, x: t * rsqrt(one_minus_square(x)),
+)
+acos = declare.unary(
+    "acos",
+    """The angle whose cosine is `x`.
+
+    >>> f"{jnp.acos(-1.0):.3f}", f"{jnp.acos(0.0):.3f}"
+    ('3.142', '1.571')
+    """,
+    hlo="chlo.acos",
+    jvp=lambda t, out, x: -(t * rsqrt(one_minus_square(x))),
+)
+atan = declare.unary(
+    "atan",
+    """The angle whose tangent is `x`.
+
+    >>> f"{jnp.atan(1.0):.3f}", f"{jnp.atan(jnp.inf):.3f}"
+    ('0.785', '1.571')
+    """,
+    hlo="chlo.atan",
+    jvp=lambda t, out, x: t / (1 + square(x)),
+)
+atan2 = declare.binary(
+    "atan2",
+    """The angle of the point `(y, x)`, where `x` is the first operand: from -pi to pi.
+
+    >>> f"{lax.atan2(1.0, -1.0):.3f}", f"{lax.atan2(-1.0, -1.0):.3f}"
+    ('2.356', '-2.356')
+    """,
+    hlo="atan2",
+    kinds="fc",
+    jvp=(
+        lambda t, out, x, y: t * (y / (square(x) + square(y))),
+        lambda t, out, x, y: t * (-x / (square(x) + square(y))),
+    ),
+)
+
+sinh = declare.unary(
+    "sinh",
+    """The hyperbolic sine of `x`.
+
+    >>> f"{jnp.sinh(0.0):.3f}", f"{jnp.sinh(1.0):.3f}"
+    ('0.000', '1.175')
+    """,
+    hlo="chlo.sinh",
+    jvp=lambda t, out, x: t * cosh(x),
+)
+cosh: declare.Unary = declare.unary(
+    "cosh",
+    """The hyperbolic cosine of `x`.
+
+    >>> f"{jnp.cosh(0.0):.3f}", f"{jnp.cosh(1.0):.3f}"
+    ('1.000', '1.543')
+    """,
+    hlo="chlo.cosh",
+    jvp=lambda t, out, x: t * sinh(x),
+)
+asinh = declare.unary(
+    "asinh",
+    """The number whose hyperbolic sine is `x`.
+
+    >>> f"{jnp.asinh(jnp.sinh(2.0)):.3f}"
+    '2.000'
+    """,
+    hlo="chlo.asinh",
+    jvp=lambda t, out, x: t * _slope_of_asinh(x),
+)
+acosh = declare.unary(
+    "acosh",
+    """The number from 0 on whose hyperbolic cosine is `x`.
+
+    >>> f"{jnp.acosh(1.0):.3f}", f"{jnp.acosh(jnp.cosh(2.0)):.3f}"
+    ('0.000', '2.000')
+    """,
+    hlo="chlo.acosh",
+    jvp=lambda t, out, x: t * (rsqrt(x - 1) * rsqrt(x + 1)),
+)
+atanh = declare.unary(
+    "atanh",
+    """The number whose hyperbolic tangent is `x`.
+
+    >>> f"{jnp.atanh(jnp.tanh(0.5)):.3f}", jnp.atanh(1.0).item()
+    ('0.500', inf)
+    """,
+    hlo="chlo.atanh",
+    jvp=lambda t, out, x: t / one_minus_square(x),
+)
+
+
+def _exact_on_imaginary_axis(rule: declare.Rule, value: Callable[[Any, Any], Any]) -> declare.Rule:
+    """A lowering rule with another value where the real part is 0: 0 times infinity is NaN."""
+
+    def corrected(z: Any, out: Any) -> Any:
+        x, y = elementwise.real(z), elementwise.imag(z)
+        return where(x == 0, value(x, y), out)
+
+    lower_corrected = declare.lower_by_primitives(corrected)
+
+    def imaginary_axis_lower(
+        b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, **params: Any
+    ) -> list[Value]:
+        out = rule(b, out_avals, x, **params)
+        return out if x.aval.dtype.kind != "c" else lower_corrected(b, out_avals, x, *out)
+
+    return imaginary_axis_lower
+
+
+own_lowering_rules[sin_p] = _exact_on_imaginary_axis(
+    lowering_rules[sin_p], lambda x, y: elementwise.complex(x, sinh(y))
+)
+own_lowering_rules[cos_p] = _exact_on_imaginary_axis(
+    lowering_rules[cos_p], lambda x, y: elementwise.complex(cosh(y), x)
+)

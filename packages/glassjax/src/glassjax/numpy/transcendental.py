@@ -1,0 +1,438 @@
+"""Exponentials, logarithms, trigonometric functions, and windows made of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import glassjax_stage2 as stage2
+from glassjax import lax
+from glassjax.dtypes import finfo
+from glassjax.lax.elementwise import where
+from glassjax.lax.formulas import (
+    call_in_32_bits_at_least,
+    in_32_bits_at_least,
+    in_64_bits,
+    with_derivatives,
+)
+from glassjax.numpy.dtypes import default_float
+from glassjax.numpy.elementwise import mod
+from glassjax.numpy.reductions import cumsum
+from glassjax.primitives.declare import Binary, binary, lower_by_primitives, unary
+from glassjax.runtime.array import Array, ArrayLike, to_array
+from glassjax.runtime.operation import operation, promoting
+from glassjax.settings.number_types import promote
+from glassjax_stage2 import typeof
+from glassjax_stage2.functions import canonical_axis, one_int
+from glassjax_stage2.promotion import to_inexact
+
+# Promotion of operands to arrays of one inexact dtype.
+
+
+def inexact_arrays(*operands: Any) -> list[Array]:
+    """The operands as real or complex arrays of one dtype, and of one shape or scalars.
+
+    They are weak only if all are, even if a result depends on only some of them.
+    """
+    arrays = [to_array(x) for x in promote(*operands, inexact=True)]
+    are_weak = [typeof(x).weak_type for x in arrays]
+    return arrays if all(are_weak) or not any(are_weak) else strong(arrays)
+
+
+def strong(arrays: list[Any]) -> list[Array]:
+    """The arrays, with strong types."""
+    return [lax.convert_element_type(x, typeof(x).dtype) for x in arrays]
+
+
+def real_floats(caller: str, *operands: Any) -> list[Array]:
+    """The operands as real numbers of one dtype, for functions of `lax`.
+
+    Raises:
+        ValueError: an operand is complex.
+    """
+    return _require_real(caller, promote(*operands, inexact=True))
+
+
+def _require_real(caller: str, operands: list[Any]) -> list[Array]:
+    if typeof(operands[0]).dtype.kind == "c":
+        raise ValueError(f"{caller}: expected real operands, found {typeof(operands[0])}")
+    return operands
+
+
+def real_arrays(caller: str, *operands: Any) -> list[Array]:
+    """`inexact_arrays` of real operands.
+
+    Raises:
+        ValueError: an operand is complex.
+    """
+    return _require_real(caller, inexact_arrays(*operands))
+
+
+def strong_floats(caller: str, *operands: Any) -> list[Array]:
+    """`real_arrays` with strong types, even for Python numbers.
+
+    Raises:
+        ValueError: an operand is complex.
+    """
+    return strong(real_arrays(caller, *operands))
+
+
+# Exponentials, logarithms, trigonometric and hyperbolic functions, under numpy's names.
+
+
+sin = promoting(lax.sin, inexact=True)
+cos = promoting(lax.cos, inexact=True)
+tan = promoting(lax.tan, inexact=True)
+arcsin = asin = promoting(lax.asin, inexact=True)
+arccos = acos = promoting(lax.acos, inexact=True)
+arctan = atan = promoting(lax.atan, inexact=True)
+sinh = promoting(lax.sinh, inexact=True)
+cosh = promoting(lax.cosh, inexact=True)
+tanh = promoting(lax.tanh, inexact=True)
+arcsinh = asinh = promoting(lax.asinh, inexact=True)
+arccosh = acosh = promoting(lax.acosh, inexact=True)
+arctanh = atanh = promoting(lax.atanh, inexact=True)
+exp = promoting(lax.exp, inexact=True)
+exp2 = promoting(lax.exp2, inexact=True)
+expm1 = promoting(lax.expm1, inexact=True)
+log = promoting(lax.log, inexact=True)
+log1p = promoting(lax.log1p, inexact=True)
+
+
+@operation
+def arctan2(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """The angle of the point `(x2, x1)`, from -pi to pi.
+
+    >>> f"{jnp.arctan2(1.0, -1.0):.3f}", f"{jnp.arctan2(-1.0, -1.0):.3f}"
+    ('2.356', '-2.356')
+    """
+    return lax.atan2(*promote(x1, x2, inexact=True))
+
+
+atan2 = arctan2
+
+
+@operation
+def log2(x: ArrayLike) -> Array:
+    """The logarithm of `x` to base 2.
+
+    >>> f"{jnp.log2(8.0):.3f}"
+    '3.000'
+    """
+    return _by_parts(log(x), lambda y: y / math.log(2))
+
+
+@operation
+def log10(x: ArrayLike) -> Array:
+    """The logarithm of `x` to base 10.
+
+    >>> f"{jnp.log10(1000.0):.3f}"
+    '3.000'
+    """
+    x = to_inexact(x)
+    log = lax.log(lax.convert_element_type(x, typeof(x).dtype))
+    return _by_parts(log, lambda y: y * (1 / math.log(10)))
+
+
+def _by_parts(x: Any, function: Callable[[Any], Any]) -> Any:
+    """A function of real numbers, applied to each part of complex ones."""
+    if typeof(x).dtype.kind != "c":
+        return function(x)
+    return lax.complex(function(lax.real(x)), function(lax.imag(x)))
+
+
+@operation
+def deg2rad(x: ArrayLike) -> Array:
+    """An angle in degrees, in radians.
+
+    >>> f"{jnp.deg2rad(180.0):.3f}"
+    '3.142'
+    """
+    return _scale(x, math.pi / 180)
+
+
+@operation
+def rad2deg(x: ArrayLike) -> Array:
+    """An angle in radians, in degrees.
+
+    >>> f"{jnp.rad2deg(jnp.pi):.3f}"
+    '180.000'
+    """
+    return _scale(x, 180 / math.pi)
+
+
+def _scale(x: Any, factor: float) -> Any:
+    """The product with a factor, weak only if `x` is a scalar, as in JAX."""
+    out = stage2.mul(to_inexact(x), factor)
+    return lax.convert_element_type(out, typeof(out).dtype) if typeof(x).ndim else out
+
+
+radians = deg2rad
+degrees = rad2deg
+
+
+def _hypot(x: Any, y: Any) -> Any:
+    x, y = lax.abs(x), lax.abs(y)
+    is_infinite = (x == math.inf) | (y == math.inf)
+    larger, smaller = lax.max(x, y), lax.min(x, y)
+    is_zero = larger == 0
+    ratio = smaller / where(is_zero, 1, larger)
+    length = where(is_zero, larger, larger * lax.sqrt(1 + lax.square(ratio)))
+    return where(is_infinite, math.inf, length)
+
+
+def _slope_of_hypot(t: Any, x: Any, other: Any) -> Any:
+    """`x` divided by the length, with both scaled by a power of 2 so that no square overflows."""
+    half = finfo(typeof(x).dtype).maxexp // 2
+    larger = lax.max(lax.abs(x), lax.abs(other))
+    if_small = where((larger < 2.0 ** (14 - half)), 2.0 ** (half * 3 // 2), 1.0)
+    scale = where((larger > 2.0 ** (half - 6)), 2.0 ** (-half - 10), if_small)
+    x, other = x * scale, other * scale
+    return t * (x / lax.sqrt(lax.square(x) + lax.square(other)))
+
+
+_hypot_of: Binary = binary(
+    "hypot",
+    "",
+    hlo=lower_by_primitives(_hypot),
+    kinds="f",
+    jvp=(
+        lambda t, out, x, y: _slope_of_hypot(t, x, y),
+        lambda t, out, x, y: _slope_of_hypot(t, y, x),
+    ),
+)
+
+
+@operation
+def hypot(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """`sqrt(x1**2 + x2**2)` of real numbers, without intermediate overflow.
+
+    >>> jnp.hypot(3.0, 4.0), jnp.hypot(jnp.float32(3e30), 4e30)
+    (Array(5., dtype=float32, weak_type=True), Array(5.e+30, dtype=float32))
+    """
+    return call_in_32_bits_at_least(_hypot_of, *real_floats("hypot", x1, x2))
+
+
+def _nearest_whole(x: Any) -> tuple[Any, Any]:
+    """Return the exact remainder to the nearest integer, and its sign: 1 if it is even."""
+    whole = lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
+    sign = where(lax.rem(*stage2.promote(whole, 2.0)) != 0, -1.0, 1.0)
+    return where(lax.is_finite(x), x - whole, 0.0), sign
+
+
+def _sin_of_half_turns(x: Any) -> Any:
+    """`sin(pi * x)`, accurate even near integers; 0 for infinity."""
+    if typeof(x).dtype.kind == "c":
+        return lax.sin(math.pi * x)
+    rest, sign = _nearest_whole(x)
+    return sign * lax.sin(math.pi * rest)
+
+
+def _cos_of_half_turns(x: Any) -> Any:
+    """`cos(pi * x)`, accurate even near its zeros; 1 for infinity."""
+    if typeof(x).dtype.kind == "c":
+        return lax.cos(math.pi * x)
+    rest, sign = _nearest_whole(x)
+    return sign * lax.sin(math.pi * (0.5 - lax.abs(rest)))
+
+
+def _sinc(x: Any) -> Any:
+    is_zero = x == 0
+    ratio = _sin_of_half_turns(x) / (math.pi * where(is_zero, 1, x))
+    nan: complex = math.nan
+    if typeof(x).dtype.kind == "c":
+        is_far = lax.abs(lax.real(x)) == math.inf
+        ratio = where(is_far & lax.is_finite(lax.imag(x)), 0, ratio)
+        nan = complex(math.nan, math.nan)
+    return where(is_zero, 1, where(x == x, ratio, nan))
+
+
+def _sinc_slope(x: Any) -> Any:
+    """`(cos(pi * x) - sinc(x)) / x`; near 0, where that cancels, its series."""
+    is_near = lax.abs(x) < 0.5
+    near, far = where(is_near, x, 0), where(is_near, 1, x)
+    square = lax.square(math.pi * near)
+    series: ArrayLike = 0.0
+    for k in range(12, 0, -1):
+        series = (-1) ** k * 2 * k / math.factorial(2 * k + 1) + square * series
+    slope = (_cos_of_half_turns(far) - _sinc(far)) / far
+    return where(is_near, math.pi**2 * near * series, slope)
+
+
+def _sinc_curvature(x: Any) -> Any:
+    """The second derivative: `pi**2 ((2 - y**2) sin(y) / y**3 - 2 cos(y) / y**2)`, `y = pi * x`.
+
+    Near 0 it is the series of the slope, differentiated.
+    """
+    is_near = lax.abs(x) < 0.5
+    square = lax.square(math.pi * where(is_near, x, 0))
+    series: ArrayLike = 0.0
+    for k in range(12, 0, -1):
+        term = (-1) ** k * 2 * k * (2 * k - 1) / math.factorial(2 * k + 1)
+        series = term + square * series
+    is_nothing = lax.abs(x) > float(finfo(typeof(x).dtype).max) / 8
+    far = where(is_near | is_nothing, 1, x)
+    y = math.pi * far
+    sines = (2 / y - y) * _sin_of_half_turns(far)
+    waves = sines - 2 * _cos_of_half_turns(far)
+    rest = where(is_nothing, 0, waves / y / y)
+    return math.pi**2 * where(is_near, series, rest)
+
+
+_sinc_slope_of = with_derivatives(
+    "sinc_slope", _sinc_slope, _sinc_curvature, widened=in_64_bits, kinds="fc"
+)
+_sinc_of = unary(
+    "sinc",
+    "",
+    hlo=in_32_bits_at_least(_sinc),
+    jvp=lambda t, out, x: t * _sinc_slope_of(x),
+)
+
+
+@operation
+def sinc(x: ArrayLike) -> Array:
+    """`sin(pi * x) / (pi * x)`, and 1 at 0.
+
+    >>> jnp.sinc(0.0), f"{jnp.sinc(0.5):.3f}"
+    (Array(1., dtype=float32, weak_type=True), '0.637')
+    """
+    return _sinc_of(to_inexact(x))
+
+
+_i0 = unary(
+    "i0",
+    "",
+    hlo=lower_by_primitives(lambda x: lax.exp(lax.abs(x)) * lax.bessel_i0e(x)),
+    kinds="f",
+    jvp=lambda t, out, x: t * (lax.exp(lax.abs(x)) * lax.bessel_i1e(x)),
+)
+
+
+@operation
+def i0(x: ArrayLike) -> Array:
+    """The modified Bessel function of order 0.
+
+    >>> f"{jnp.i0(1.0):.3f}"
+    '1.266'
+    """
+    return _i0(*real_floats("i0", x))
+
+
+@operation(static="axis")
+def unwrap(
+    p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * math.pi
+) -> Array:
+    """Phases with periods added, so that neighbors differ by at most half a period.
+
+    Arguments:
+        p: the phases.
+        discont: neighbors that differ by less do not change; half a period by default.
+        axis: the axis along which they are neighbors.
+        period: the period.
+
+    Raises:
+        ValueError: `p` has no axis.
+
+    >>> jnp.unwrap(jnp.array([0.0, 170.0, -170.0]), period=360.0)
+    Array([  0., 170., 190.], dtype=float32)
+    """
+    if not typeof(p).ndim:
+        raise ValueError(f"unwrap: p must have an axis, found {typeof(p)}")
+    p, period = promote(p, period)
+    half = lax.div(*stage2.promote(period, 2))
+    axis = canonical_axis("unwrap", axis, typeof(p).ndim)
+    if not typeof(p).shape[axis]:
+        return p
+    after = lax.slice_in_dim(p, 1, None, axis=axis)
+    step = after - lax.slice_in_dim(p, 0, -1, axis=axis)
+    wrapped = mod(step + half, period) - half
+    is_half = (wrapped + half == 0) & (step > 0)
+    correction = where(is_half, half, wrapped) - step
+    size = step if typeof(p).dtype.kind == "u" else lax.abs(step)
+    is_small = size < (half if discont is None else discont)
+    total = cumsum(where(is_small, 0, correction), axis)
+    first = lax.slice_in_dim(p, 0, 1, axis=axis)
+    return lax.concatenate([first, after + total], axis)
+
+
+# Window functions: weights for the samples of a signal.
+
+
+def _window(caller: str, M: int, weight: Callable[[Any, int], Any]) -> Any:
+    """`weight(n, M - 1)` of the indices n of `M` samples; 1 for a single one."""
+    count = one_int(f"{caller}: M", M)
+    dtype = default_float()
+    if count <= 1:
+        return lax.full((count,), 1, dtype)
+    return weight(lax.iota(dtype, count), count - 1)
+
+
+@operation(static="M")
+def bartlett(M: int) -> Array:
+    """The triangular window of `M` samples, 0 at its ends.
+
+    >>> jnp.bartlett(5)
+    Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """
+
+    def weight(n: Any, last: int) -> Any:
+        return 1 - lax.abs(2 * n - last) / last
+
+    return _window("bartlett", M, weight)
+
+
+def _cosine(n: Any, last: int, periods: int = 1) -> Any:
+    return lax.cos(2 * math.pi * periods * n / last)
+
+
+@operation(static="M")
+def blackman(M: int) -> Array:
+    """The Blackman window of `M` samples, a sum of two cosines that is 0 at its ends.
+
+    >>> [f"{w:.2f}" for w in jnp.blackman(5)[1:4]]
+    ['0.34', '1.00', '0.34']
+    """
+
+    def weight(n: Any, last: int) -> Any:
+        first = 0.42 - 0.5 * _cosine(n, last)
+        return first + 0.08 * _cosine(n, last, 2)
+
+    return _window("blackman", M, weight)
+
+
+@operation(static="M")
+def hamming(M: int) -> Array:
+    """The Hamming window of `M` samples, a cosine that is 0.08 at its ends.
+
+    >>> [f"{w:.2f}" for w in jnp.hamming(5)]
+    ['0.08', '0.54', '1.00', '0.54', '0.08']
+    """
+    return _window("hamming", M, lambda n, last: 0.54 - 0.46 * _cosine(n, last))
+
+
+@operation(static="M")
+def hanning(M: int) -> Array:
+    """The Hann window of `M` samples, a cosine that is 0 at its ends.
+
+    >>> [f"{w:.2f}" for w in jnp.hanning(5)[1:4]]
+    ['0.50', '1.00', '0.50']
+    """
+    return _window("hanning", M, lambda n, last: 0.5 * (1 - _cosine(n, last)))
+
+
+@operation(static="M")
+def kaiser(M: int, beta: ArrayLike) -> Array:
+    """The Kaiser window of `M` samples; the larger `beta`, the narrower it is.
+
+    >>> [f"{w:.2f}" for w in jnp.kaiser(5, 8.0)]
+    ['0.00', '0.37', '1.00', '0.37', '0.00']
+    """
+
+    def weight(n: Any, last: int) -> Any:
+        distance = (n - last / 2) / (last / 2)
+        half_circle = lax.sqrt(1 - lax.square(distance))
+        return i0(beta * half_circle) / i0(beta)
+
+    return _window("kaiser", M, weight)

@@ -1,0 +1,507 @@
+"""Jaxprs as JAX prints them: its parameters' names, order and defaults, and its line breaks."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+import glassjax_stage3 as stage3
+import glassjax_watch
+from glassjax.settings.tracers import printed_type
+from glassjax_stage2 import Primitive, ShapedArray
+from glassjax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from glassjax_stage3.jaxpr import Atom
+from glassjax_stage3.printing import LINE_WIDTH, all_names
+
+Params = dict[str, Any]
+
+LONG_PROGRAM = 10  # equations; a longer program within another is printed before it, by its name
+
+
+class Break(NamedTuple):
+    """A place where a group that does not fit on a line is broken."""
+
+    flat: str = " "
+
+
+class Nest(NamedTuple):
+    """Text whose continuation lines are indented."""
+
+    indent: int
+    parts: Sequence["Doc"]
+
+
+class Group(NamedTuple):
+    """Text on one line if it fits, otherwise broken at each of its breaks."""
+
+    parts: Sequence["Doc"]
+
+
+Doc: TypeAlias = str | Break | Nest | Group
+
+
+def _flat_doc(doc: Doc) -> str:
+    if isinstance(doc, str):
+        return doc
+    return doc.flat if isinstance(doc, Break) else "".join(map(_flat_doc, doc.parts))
+
+
+def _render(parts: Sequence[Doc], width: Callable[[str], int]) -> str:
+    """The text of `parts`: a group is flat if it fits in the rest of its line."""
+    text, line = [], ""
+    pending: list[tuple[int, bool, Doc]] = [(0, False, doc) for doc in reversed(parts)]
+    while pending:
+        indent, is_flat, doc = pending.pop()
+        if isinstance(doc, Break):
+            if is_flat:
+                line += doc.flat
+            else:
+                text.append(line)
+                line = " " * indent
+        elif isinstance(doc, str):
+            line += doc
+        else:
+            if isinstance(doc, Nest):
+                indent += doc.indent
+            elif not is_flat:
+                is_flat = width(line + _flat_doc(doc)) <= LINE_WIDTH
+            pending.extend((indent, is_flat, part) for part in reversed(doc.parts))
+    return "\n".join([*text, line])
+
+
+def _joined(docs: Sequence[Doc], separator: Doc) -> list[Doc]:
+    return [part for doc in docs for part in (separator, doc)][1:]
+
+
+class JaxPrinter:
+    """Writes jaxprs in JAX's notation; programs that are used twice are written once, in front."""
+
+    def __init__(self) -> None:
+        self.names: dict[Var, str] = defaultdict(all_names().__next__)
+        self.shared: dict[int, str] = {}
+
+    def width(self, line: str) -> int:
+        return len(line)
+
+    def text(self, jaxpr: Jaxpr) -> str:
+        parts: list[Doc] = []
+        shared = self._name_shared(jaxpr)
+        for program in shared:
+            parts += [f"let {self.shared[id(program)]} = ", self._program(program), " in", Break()]
+        return _render([*parts, self._program(jaxpr)], self.width)
+
+    def _name_shared(self, jaxpr: Jaxpr) -> list[Jaxpr]:
+        """Name the programs that are printed in front, and return them, outer ones first."""
+        uses: Counter[int] = Counter()
+        found: dict[int, tuple[str, Jaxpr]] = {}
+        pending = [("jaxpr", jaxpr)]
+        for name, program in pending:
+            # A long program counts twice, so that it is written in front even if it is used once.
+            uses[id(program)] += 1 + (program is not jaxpr and len(program.eqns) > LONG_PROGRAM)
+            found.setdefault(id(program), (name, program))
+            for eqn in program.eqns:
+                inner_name = str(eqn.params.get("name", "jaxpr")).strip("<>")
+                pending += [(inner_name, inner) for inner in _programs(eqn.params.values())]
+        taken: Counter[str] = Counter()
+        shared = [found[key] for key, count in uses.items() if count > 1]
+        for name, program in shared:
+            number, taken[name] = taken[name], taken[name] + 1
+            self.shared[id(program)] = f"{name}{number}" if number else name
+        return [program for _, program in shared]
+
+    def eqn(self, eqn: JaxprEqn, used: set[int] | None = None) -> list[Doc]:
+        """The parts of an equation; results that are not `used` have no names."""
+        name, params = printed(eqn)
+        if name == "jit" and id(params["jaxpr"]) not in self.shared:
+            self._name_alike(params["jaxpr"].invars, eqn.invars)
+            outvars = [var if used is None or id(var) in used else None for var in eqn.outvars]
+            self._name_alike(params["jaxpr"].outvars, outvars)
+        outs = " ".join(
+            self._bound(var) if used is None or id(var) in used else f"_:{var.aval}"
+            for var in eqn.outvars
+        )
+        head = f"{outs} = {name}" if outs else name
+        operands = " " + " ".join(map(self._atom, _shown_operands(eqn)))
+        if not params:
+            return [head, operands]
+        pairs: list[Doc] = [Nest(0, [f"{key}=", self._value(x)]) for key, x in params.items()]
+        inside = Nest(2, ["[", Break(""), *_joined(pairs, Break())])
+        return [head, Group([inside, Break(""), "]"]), operands]
+
+    def _program(self, jaxpr: Jaxpr) -> Doc:
+        head = [" ".join(map(self._bound, xs)) for xs in (jaxpr.constvars, jaxpr.invars)]
+        used = {id(x) for eqn in jaxpr.eqns for x in _shown_operands(eqn)}
+        used |= {id(x) for x in jaxpr.outvars}
+        shown = [eqn for eqn in jaxpr.eqns if not _only_names_an_axis(eqn, used)]
+        eqns: list[Doc] = [Nest(0, self.eqn(eqn, used)) for eqn in shown]
+        outs = ", ".join(map(self._atom, jaxpr.outvars))
+        outs += "," if len(jaxpr.outvars) == 1 else ""
+        body = Nest(2, [Break(), *_joined(eqns, Break("; "))])
+        parts: list[Doc] = [f"{{ lambda {head[0]}; {head[1]}. let", body, Break(), f"in ({outs})"]
+        return Group([Nest(2, parts), " }"])
+
+    def _value(self, value: Any) -> Doc:
+        if isinstance(value, Jaxpr):
+            return self.shared.get(id(value)) or self._program(value)
+        if isinstance(value, tuple) and value and all(isinstance(x, Jaxpr) for x in value):
+            inside = Nest(2, ["(", Break(""), *_joined(list(map(self._value, value)), Break())])
+            return Group([inside, Break(""), ")"])
+        if isinstance(value, np.dtype):
+            return value.name
+        return re.sub(r"0x[0-9a-f]+", "0xXXXXXXXXXXXX", str(value))  # the same in each process
+
+    def _name_alike(self, inner: Sequence[Any], outer: Sequence[Any]) -> None:
+        """Name a called program's variables like the caller's that they stand for."""
+        if len(inner) != len(outer):
+            return
+        seen: set[int] = set()
+        for var, like in zip(inner, outer, strict=True):
+            is_free = isinstance(var, Var) and isinstance(like, Var) and var not in self.names
+            if is_free and id(like) not in seen:
+                seen.add(id(like))
+                self.names[var] = self.names[like]
+
+    def _bound(self, var: Var) -> str:
+        return f"{self.names[var]}:{var.aval}"
+
+    def _atom(self, atom: Any) -> str:
+        if not isinstance(atom, stage3.Literal):
+            return self.names[atom]
+        value, dtype = atom.val, atom.aval.dtype
+        if type(value) is float and dtype.kind == "f":
+            value = float(dtype.type(value))  # with the digits of its dtype
+        return f"{value}:{atom.aval}"
+
+
+def _programs(values: Any) -> list[Jaxpr]:
+    found = []
+    for value in values:
+        for x in value if isinstance(value, tuple) else (value,):
+            if isinstance(x, Jaxpr):
+                found.append(x)
+    return found
+
+
+def _shown_operands(eqn: JaxprEqn) -> Sequence[Atom]:
+    """The operands that are shown: axis names are operands here, but parameters in JAX."""
+    return eqn.invars[:1] if str(eqn.primitive) in _COLLECTIVES else eqn.invars
+
+
+def _only_names_an_axis(eqn: JaxprEqn, used: set[int]) -> bool:
+    """Return True for an axis index that at most collectives use."""
+    return str(eqn.primitive) == "axis_index" and id(eqn.outvars[0]) not in used
+
+
+def _axes(eqn: JaxprEqn) -> tuple[Any, ...]:
+    """The names of the axes of a collective."""
+    return tuple(x.aval.axis.name for x in eqn.invars[1:])  # type: ignore[attr-defined]
+
+
+def printed(eqn: JaxprEqn) -> tuple[str, Params]:
+    """The name of an equation's primitive and its parameters, as JAX prints them."""
+    name = str(eqn.primitive)
+    params = {**_DEFAULTS.get(name, {}), **eqn.params}
+    if name in _RULES:
+        params = _RULES[name](params, eqn)
+    ordered = dict(sorted(params.items()))
+    if name == "custom_call":
+        name, its_own = params["rule"].printed
+        ordered = dict(sorted({**_print_custom_call(params), **its_own}.items()))
+    if name == "psum" and any(x.aval.axis.checked for x in eqn.invars[1:]):  # type: ignore[attr-defined]
+        name = "psum_invariant"
+        del ordered["axis_index_groups"]
+    if "name" in ordered:
+        ordered = {"name": ordered.pop("name")} | ordered
+    return _NAMES.get(name, name), ordered
+
+
+def _print_custom_call(params: Params) -> Params:
+    """The program and the number of its constants, if it has any."""
+    shown = {"call_jaxpr": params["jaxpr"]}
+    return shown | {"num_consts": params["num_consts"]} if params["num_consts"] else shown
+
+
+def _renamed_vars(**names: str) -> Callable[[Params, JaxprEqn], Params]:
+    return lambda params, _: {names.get(key, key): value for key, value in params.items()}
+
+
+def _print_broadcast(params: Params, _: JaxprEqn) -> Params:
+    return {key: x for key, x in params.items() if key == "broadcast_dimensions" and x}
+
+
+def _print_dot_general(params: Params, eqn: JaxprEqn) -> Params:
+    params = {"preferred_element_type": eqn.outvars[0].aval.dtype, **params}
+    pairs = tuple((list(lhs), list(rhs)) for lhs, rhs in params["dimension_numbers"])
+    if isinstance(params.get("precision"), str):
+        params["precision"] = _precision(params["precision"])
+    return {k: x for k, x in params.items() if x is not None} | {"dimension_numbers": pairs}
+
+
+def _slice(params: Params, _: JaxprEqn) -> Params:
+    strides = params.get("strides")
+    return {**params, "strides": None if strides and set(strides) == {1} else strides}
+
+
+def _arg_extremum(params: Params, _: JaxprEqn) -> Params:
+    return {"axes": (params["axis"],), "index_dtype": params["index_dtype"]}
+
+
+def _print_scan(params: Params, eqn: JaxprEqn) -> Params:
+    """The numbers of constants, carried values and elements, as trees of leaves."""
+    params = dict(params)
+    consts, carry = params.pop("num_consts"), params.pop("num_carry")
+    sizes = consts, carry, len(eqn.invars) - consts - carry
+    ys = ", ".join(["RightsOnly(Right(None))"] * (len(eqn.outvars) - carry))
+    ys += "," if len(eqn.outvars) - carry == 1 else ""
+    return {
+        **params,
+        "ft_in": tuple((None,) * size for size in sizes),
+        "ft_out": f"({(None,) * carry}, ({ys}))",
+    }
+
+
+def _print_scatter(params: Params, eqn: JaxprEqn) -> Params:
+    """Add the program that combines two elements, implied by the name of the primitive."""
+    combine = _COMBINE.get(str(eqn.primitive))
+    program = None
+    if combine is not None:
+        old, new, out = (Var(ShapedArray((), eqn.outvars[0].aval.dtype)) for _ in range(3))
+        program = Jaxpr([], [old, new], [JaxprEqn(combine, [old, new], [out], {})], [out])
+    return {**params, "update_consts": (), "update_jaxpr": program}
+
+
+def _print_gather(params: Params, eqn: JaxprEqn) -> Params:
+    """Add the fill value for elements out of bounds, if they are filled."""
+    if "FILL" not in str(params["mode"]) or params["fill_value"] is not None:
+        return params
+    dtype = eqn.outvars[0].aval.dtype
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        fill: Any = limits.min if dtype.kind == "i" else limits.max
+    else:
+        fill = True if dtype.kind == "b" else float("nan")
+    return {**params, "fill_value": fill}
+
+
+def _top_k(params: Params, eqn: JaxprEqn) -> Params:
+    return {**params, "axis": eqn.outvars[0].aval.ndim - 1, "is_stable": True}
+
+
+def _shard_map(params: Params, _: JaxprEqn) -> Params:
+    params = dict(params)
+    manual = params.pop("manual")
+    newly = frozenset(manual.names)
+    return {**params, "check_vma": manual.checked, "newly_manual_axes": newly}
+
+
+def _all_gather(params: Params, eqn: JaxprEqn) -> Params:
+    return _gathering(params, eqn, "all_gather_dimension")
+
+
+def _psum_scatter(params: Params, eqn: JaxprEqn) -> Params:
+    return _gathering(params, eqn, "scatter_dimension")
+
+
+def _gathering(params: Params, eqn: JaxprEqn, dimension: str) -> Params:
+    return {
+        dimension: params["axis"],
+        "axis_index_groups": params.get("groups"),
+        "axis_name": _axes(eqn),
+        "axis_size": params["size"],
+        "tiled": False,
+    }
+
+
+def _all_to_all(params: Params, eqn: JaxprEqn) -> Params:
+    return {
+        "axis_index_groups": params.get("groups"),
+        "axis_name": _axes(eqn)[0],
+        "concat_axis": params["concat"],
+        "split_axis": params["split"],
+        "tiled": False,
+    }
+
+
+def _reduce_over_devices(params: Params, eqn: JaxprEqn) -> Params:
+    return {"axes": _axes(eqn), "axis_index_groups": params.get("groups")}
+
+
+def _linear_solve(params: Params, _: JaxprEqn) -> Params:
+    def text(equations: Any) -> str:
+        return str(equations).replace(type(equations).__name__, "_LinearSolveTuple", 1)
+
+    programs = params["programs"]
+    shown = [x if x is None else printed_jaxpr(x) for x in programs]
+    return {"const_lengths": text(params["counts"]), "jaxprs": text(type(programs)(*shown))}
+
+
+def _with_result_types(params: Params, _: JaxprEqn) -> Params:
+    return {**params, "result_avals": tuple(map(printed_type, params["result_avals"]))}
+
+
+def _precision(text: str) -> str:
+    """The precision of a product: `[HIGHEST, HIGHEST]` as a pair."""
+    both = text.strip("[]").split(", ")
+    return f"({', '.join(f'Precision.{each}' for each in both)})" if text[0] == "[" else text
+
+
+_REDUCING = ("psum", "pmax", "pmin")
+_COLLECTIVES = (*_REDUCING, "all_gather", "psum_scatter", "all_to_all", "ppermute", "pvary")
+_COMBINE = {f"scatter_{name}": Primitive(name) for name in ("add", "mul", "min", "max")}
+
+_REDUCTIONS = ("reduce_sum", "reduce_max", "reduce_min")
+
+# Parameters that JAX always shows; at their defaults, our equations omit them.
+_DEFAULTS: dict[str, Params] = {
+    **{name: {"out_sharding": None} for name in _REDUCTIONS},
+    "reshape": {"dimensions": None, "sharding": None},
+    "iota": {"sharding": None},
+    "rng_bit_generator": {"out_sharding": None},
+    "qr": {"pivoting": False, "use_magma": None},
+    "svd": {"algorithm": None, "subset_by_index": None},
+    "pure_callback": {"sharding": None},
+    "io_callback": {"sharding": None},
+    "eigh": {"algorithm": None, "sort_eigenvalues": True, "subset_by_index": None},
+    "convert_element_type": {"weak_type": False},
+    "conv_general_dilated": {
+        "out_sharding": None,
+        "precision": None,
+        "preferred_element_type": None,
+    },
+}
+
+# Parameters that JAX names or shows differently.
+_RULES: dict[str, Callable[[Params, JaxprEqn], Params]] = {
+    "broadcast_in_dim": _print_broadcast,
+    "dot_general": _print_dot_general,
+    "slice": _slice,
+    "argmax": _arg_extremum,
+    "argmin": _arg_extremum,
+    "scan": _print_scan,
+    "while": _renamed_vars(body_consts="body_nconsts", cond_consts="cond_nconsts"),
+    "checkpoint": _renamed_vars(again="differentiated"),
+    **dict.fromkeys(("scatter", *_COMBINE), _print_scatter),
+    "gather": _print_gather,
+    "top_k": _top_k,
+    "shard_map": _shard_map,
+    "axis_index": lambda params, _: {"axis_name": params["axis"].name},
+    "pvary": lambda params, eqn: {"axes": _axes(eqn)},
+    "ppermute": lambda params, eqn: {"axis_name": _axes(eqn), "perm": params["perm"]},
+    **dict.fromkeys(_REDUCING, _reduce_over_devices),
+    "all_gather": _all_gather,
+    "psum_scatter": _psum_scatter,
+    "all_to_all": _all_to_all,
+    "linear_solve": _linear_solve,
+    **dict.fromkeys(("pure_callback", "io_callback"), _with_result_types),
+}
+
+_NAMES = {
+    "checkpoint": "remat2",
+    "linear_solve": "custom_linear_solve",
+    "psum_scatter": "reduce_scatter",
+    **{name: name.replace("_", "-") for name in _COMBINE},
+}
+
+
+class PrintedEqn(JaxprEqn):
+    """An equation whose text is JAX's."""
+
+    def __str__(self) -> str:
+        printer = JaxPrinter()
+        return _render(printer.eqn(self), printer.width)
+
+    __repr__ = __str__
+
+
+class Looks:
+    """Mixin that shows a program in color, as a graph, and on a page."""
+
+    def pretty_print(self, *, use_color: bool | None = None) -> str:
+        """The text of the program, with colors, by default if it is printed on a terminal.
+
+        The environment variable `NO_COLOR` turns them off.
+        """
+        wanted = glassjax_watch.wants_color() if use_color is None else use_color
+        return glassjax_watch.in_color(self) if wanted else str(self)
+
+    def to_dot(self) -> str:
+        """The graph of the program as text for Graphviz's `dot`."""
+        return glassjax_watch.to_dot(self)
+
+    def _repr_html_(self) -> str:
+        return glassjax_watch.to_html(self)
+
+
+class PrintedJaxpr(Looks, Jaxpr):
+    """A jaxpr whose text is JAX's, and so are its equations and inner programs."""
+
+    _are_printed: bool
+
+    @property
+    def eqns(self) -> list[JaxprEqn]:
+        if not self._are_printed:
+            self._eqns[:] = map(_printed_eqn, self._eqns)
+            self._are_printed = True
+        return self._eqns
+
+    @eqns.setter
+    def eqns(self, eqns: list[JaxprEqn]) -> None:
+        self._eqns, self._are_printed = eqns, False
+
+    def __str__(self) -> str:
+        return JaxPrinter().text(self)
+
+    __repr__ = __str__
+
+
+class PrintedClosedJaxpr(Looks, ClosedJaxpr):
+    """A closed jaxpr whose text is JAX's."""
+
+    def __str__(self) -> str:
+        return str(self.jaxpr)
+
+    __repr__ = __str__
+
+
+def as_printed(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The same program, whose text is JAX's."""
+    return PrintedClosedJaxpr(printed_jaxpr(closed.jaxpr), closed.consts)
+
+
+def _printed_eqn(eqn: JaxprEqn) -> JaxprEqn:
+    params = {key: _printed_value(value) for key, value in eqn.params.items()}
+    return PrintedEqn(eqn.primitive, eqn.invars, eqn.outvars, params, eqn.source)
+
+
+def _printed_value(value: Any) -> Any:
+    if isinstance(value, Jaxpr):
+        return printed_jaxpr(value)
+    if isinstance(value, tuple) and value and all(isinstance(x, Jaxpr) for x in value):
+        printed = map(printed_jaxpr, value)
+        return value._make(printed) if hasattr(value, "_make") else tuple(printed)
+    return value
+
+
+def printed_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
+    """The same program, whose text is JAX's."""
+    if isinstance(jaxpr, PrintedJaxpr):
+        return jaxpr
+    same = _same.get(jaxpr)
+    if same is None:
+        same = PrintedJaxpr(jaxpr.constvars, jaxpr.invars, [*jaxpr.eqns], jaxpr.outvars)
+        _same[jaxpr] = same
+    return same
+
+
+# The printed form of each program, so that shared programs stay shared.
+_same: WeakKeyDictionary[Jaxpr, PrintedJaxpr] = WeakKeyDictionary()
+
+
+def _literal_text(literal: Any) -> str:
+    return f"Literal({literal.val})"
+
+
+stage3.Literal.__repr__ = _literal_text  # type: ignore[method-assign]

@@ -1,0 +1,7 @@
+"""Integrals of samples, under the names of `jax.scipy.integrate`."""
+
+from glassjax.numpy import trapezoid
+
+__all__ = [
+    "trapezoid",
+]

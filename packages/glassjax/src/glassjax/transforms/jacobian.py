@@ -1,0 +1,256 @@
+"""Jacobians and Hessians, by forward and by reverse mode."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Literal, overload
+
+import numpy as np
+
+import glassjax_stage2 as stage2
+from glassjax.errors.arguments import require_flags
+from glassjax.runtime.array import tree_to_arrays
+from glassjax.runtime.evaluation import evaluated_by_library
+from glassjax.settings.names import wraps
+from glassjax.settings.number_types import as_weak_as
+from glassjax.transforms import autodiff
+from glassjax.transforms.autodiff import Argnums, Aux, Function, P
+from glassjax_stage2 import tree_leaves, tree_map
+from glassjax_stage2.arguments import require_function, split_arguments
+from glassjax_stage2.shaped_array import is_inexact
+from glassjax_stage2.source import name_of
+from glassjax_stage2.tree import tree_flatten, tree_unflatten
+from glassjax_stage4.jacobian import jacobian_by_rows
+
+
+@overload
+def jacfwd(
+    fun: Callable[P, Any],
+    argnums: Argnums = ...,
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+) -> Callable[P, Any]: ...
+@overload
+def jacfwd(
+    fun: Callable[P, tuple[Any, Aux]],
+    argnums: Argnums = ...,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = ...,
+) -> Callable[P, tuple[Any, Aux]]: ...
+@overload
+def jacfwd(
+    fun: Callable[P, Any],
+    argnums: Argnums = ...,
+    has_aux: bool = ...,
+    holomorphic: bool = ...,
+) -> Callable[P, Any]: ...
+def jacfwd(
+    fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[P, Any]:
+    """The Jacobian of `fun`, column by column, by forward mode.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        argnums: the positional arguments to differentiate with respect to.
+        has_aux: whether `fun` returns a pair; only its first part is differentiated; the
+            second is returned last.
+        holomorphic: whether `fun` is a holomorphic function of complex arguments; required for
+            complex arguments.
+
+    Returns:
+        A function of the same arguments. Its result has the structure of the result of `fun`
+        with, at each leaf, the structure of the argument; the shape of each leaf is the shape of
+        the result followed by the shape of the argument. With several `argnums`, a tuple of
+        arguments.
+
+    Raises:
+        TypeError: an argument to differentiate has an integer or boolean leaf.
+        ValueError: the arguments to differentiate have no leaves, or do not exist.
+
+    >>> f = lambda x: jnp.array([x[0] * x[1], x[1], x[0] ** 2])
+    >>> glassjax.jacfwd(f)(jnp.array([2.0, 3.0]))
+    Array([[3., 2.],
+           [0., 1.],
+           [4., 0.]], dtype=float32)
+    """
+
+    return _jacobian("jacfwd", _jacfwd, fun, argnums, has_aux, holomorphic)
+
+
+@overload
+def jacrev(
+    fun: Callable[P, Any],
+    argnums: Argnums = ...,
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> Callable[P, Any]: ...
+@overload
+def jacrev(
+    fun: Callable[P, tuple[Any, Aux]],
+    argnums: Argnums = ...,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> Callable[P, tuple[Any, Aux]]: ...
+@overload
+def jacrev(
+    fun: Callable[P, Any],
+    argnums: Argnums = ...,
+    has_aux: bool = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> Callable[P, Any]: ...
+def jacrev(
+    fun: Callable[P, Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]:
+    """The Jacobian of `fun`, row by row, by reverse mode.
+
+    Arguments:
+        fun, argnums, has_aux: as in `jacfwd`.
+        holomorphic: as in `grad`.
+        allow_int: whether arguments may be integers, whose Jacobians are zeros of their dtype.
+
+    Returns:
+        As `jacfwd`. Reverse mode is cheaper if there are fewer results than inputs.
+
+    Raises:
+        TypeError: an argument to differentiate is integer or boolean, or a result is not real.
+
+    >>> f = lambda p: p["a"] * p["b"]
+    >>> glassjax.jacrev(f)({"a": jnp.array([1.0, 2.0]), "b": 3.0})
+    {'a': Array([[3., 0.],
+           [0., 3.]], dtype=float32), 'b': Array([1., 2.], dtype=float32, weak_type=True)}
+    """
+    require_flags("jacrev", allow_int=allow_int)
+    transformation = functools.partial(_jacrev, holomorphic=holomorphic, allow_int=allow_int)
+    return _jacobian("jacrev", transformation, fun, argnums, has_aux, holomorphic)
+
+
+jacobian = jacrev
+
+
+@overload
+def hessian(
+    fun: Callable[P, Any],
+    argnums: Argnums = ...,
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+) -> Callable[P, Any]: ...
+@overload
+def hessian(
+    fun: Callable[P, tuple[Any, Aux]],
+    argnums: Argnums = ...,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = ...,
+) -> Callable[P, tuple[Any, Aux]]: ...
+@overload
+def hessian(
+    fun: Callable[P, Any],
+    argnums: Argnums = ...,
+    has_aux: bool = ...,
+    holomorphic: bool = ...,
+) -> Callable[P, Any]: ...
+def hessian(
+    fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[P, Any]:
+    """The second derivative of `fun`: the forward-mode Jacobian of the reverse-mode one.
+
+    The result has the structure and shape of the argument twice: the gradient of a function of `n`
+    numbers has an `n` by `n` Jacobian.
+
+    Arguments:
+        fun, argnums, has_aux, holomorphic: as in `jacfwd`.
+
+    Raises:
+        TypeError, ValueError: as in `jacfwd`.
+
+    >>> glassjax.hessian(lambda x: x[0] ** 2 * x[1])(jnp.array([1.0, 3.0]))
+    Array([[6., 2.],
+           [2., 0.]], dtype=float32)
+    """
+
+    def jacfwd_of_jacrev(fun: Function, argnums: Argnums) -> Function:
+        return _jacfwd(_jacrev(fun, argnums, holomorphic, allow_int=False), argnums)
+
+    return _jacobian("hessian", jacfwd_of_jacrev, fun, argnums, has_aux, holomorphic)
+
+
+def _jacfwd(fun: Function, argnums: Argnums) -> Function:
+    """As stage 2's, with weak derivatives of weak results."""
+    outs: list[Any] = []
+
+    @wraps(fun)
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        out = fun(*args, **kwargs)
+        outs[:] = tree_leaves(out)
+        return out
+
+    jacobian = stage2.jacfwd(noted, argnums)
+
+    def with_weak(*args: Any, **kwargs: Any) -> Any:
+        blocks, tree = tree_flatten(jacobian(*args, **kwargs))
+        each = len(blocks) // max(len(outs), 1)
+        avals = [stage2.typeof(out) for out in outs for _ in range(each)]
+        return tree_unflatten(tree, map(as_weak_as, avals, blocks))
+
+    return with_weak
+
+
+def _jacrev(fun: Function, argnums: Argnums, holomorphic: bool, allow_int: bool) -> Function:
+    """As stage 4's, with options for complex and integer arguments."""
+
+    @wraps(fun)
+    def jacobian_rows(*args: Any, **kwargs: Any) -> Any:
+        inputs, restricted = split_arguments("jacrev", fun, argnums, args, kwargs)
+        autodiff.require_differentiable("jacrev", fun, argnums, inputs, holomorphic, allow_int)
+        out, f_vjp = autodiff.weak_vjp(restricted, inputs)
+        autodiff.require_results("jacrev", fun, out, holomorphic)
+
+        def pull_back_row(ct: Any) -> Any:
+            return tree_map(_zero_of_integer, (inputs,), f_vjp(ct))
+
+        return jacobian_by_rows(pull_back_row, out)
+
+    return jacobian_rows
+
+
+def _zero_of_integer(x: Any, ct: Any) -> Any:
+    """A cotangent; the empty one of an integer becomes a zero of its dtype."""
+    aval = stage2.typeof(x)
+    return ct if is_inexact(aval.dtype) else np.zeros(aval.shape, aval.dtype)
+
+
+def _jacobian(
+    caller: str,
+    transformation: Function,
+    fun: Function,
+    argnums: Argnums,
+    has_aux: bool,
+    holomorphic: bool,
+) -> Function:
+    require_flags(caller, has_aux=has_aux, holomorphic=holomorphic)
+    require_function(caller, fun)
+    argnums = autodiff.int_or_ints(caller, argnums)
+
+    derivative = "second derivative" if caller == "hessian" else "Jacobian"
+
+    @evaluated_by_library
+    @wraps(fun, f"The {derivative} of `{name_of(fun)}`{autodiff.argnums_phrase(argnums)}.")
+    def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
+        with_aux = autodiff.split_aux(caller, fun, has_aux)
+        args = tuple(autodiff.chosen_to_arrays(argnums, args))
+        if caller != "jacrev":
+            autodiff.require_holomorphic(caller, fun, argnums, args, holomorphic)
+        result = tree_to_arrays(transformation(with_aux or fun, argnums)(*args, **kwargs))
+        return (result, with_aux.aux()) if with_aux else result
+
+    return jacobian_fun

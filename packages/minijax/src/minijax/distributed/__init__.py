@@ -1,5 +1,0 @@
-"""Several processes that compute together (`jax.distributed`)."""
-
-from minijax.distributed.runtime import initialize, is_initialized, shutdown
-
-__all__ = ["initialize", "is_initialized", "shutdown"]

@@ -1,1 +1,0 @@
-"""Arrays on disk by TensorStore, under JAX's names; `minijax.checkpoints` has whole checkpoints."""
