@@ -498,10 +498,11 @@ def lint(session: nox.Session) -> None:
 
 @nox.session(name="format")
 def format_(session: nox.Session) -> None:
-    """Rewrites the sources the way lint wants them, as far as ruff can."""
+    """Rewrites the sources the way lint wants them, and the code that the pages show of them."""
     install_once(session, *group("lint"))
     session.run("ruff", "check", "--fix-only")
     session.run("ruff", "format")
+    session.run("python", "-m", "tools.excerpts")
 
 
 @nox.session(venv_backend="none")

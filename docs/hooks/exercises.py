@@ -23,7 +23,8 @@ def render(block: Block) -> str | None:
     text = f"```python\n{block.code}```"
     kind = block.kind
     if title := TITLES.get(kind):
-        text = f'??? {kind} "{title}"\n\n{textwrap.indent(text, "    ")}'
+        fold = f'<details class="{kind}" markdown="1"><summary>{title}</summary>'
+        text = f"{fold}\n\n{text}\n\n</details>"
     elif is_live(block):
         kind = "exercise cell"
     element = f'<div class="{kind}" data-exercise="{block.exercise}" markdown="1">'

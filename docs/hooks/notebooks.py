@@ -141,7 +141,6 @@ def checked(code: str) -> str:
 # Markdown without the extensions of the site
 
 TITLE = re.compile(r'^( *)```(\w+) title="([^"]*)"$', re.M)
-BOX = re.compile(r'^(!!!|\?\?\?\+?) \w+(?: "(.*)")?\n((?:(?: {4}.*)?\n)*(?: {4}.*)?)', re.M)
 CODE_OR_LINK = re.compile(
     r"(^ *```.*?^ *```|`[^`\n]+`)|\[([^\]\n]+)\]\((?!https?:)[^)\s]+\)(?:\{[^}]*\})?", re.M | re.S
 )
@@ -152,17 +151,7 @@ def plain(markdown: str) -> str:
     text = figures.FENCE.sub(picture, markdown)
     text = changes.on_page_markdown(source.on_page_markdown(text))
     text = TITLE.sub(r"\1*\3*\n\n\1```\2", text)
-    text = BOX.sub(box, text)
     return CODE_OR_LINK.sub(lambda found: found[1] or found[2], text)
-
-
-def box(found: re.Match[str]) -> str:
-    """An aside as a quotation, a folded block as one."""
-    mark, title, inside = found.groups()
-    inside = textwrap.dedent(inside).strip("\n")
-    if mark != "!!!":
-        return folded(title, inside) + "\n\n"
-    return textwrap.indent(f"**{title}**\n\n{inside}", "> ", lambda line: True) + "\n\n"
 
 
 def folded(title: str, inside: str) -> str:

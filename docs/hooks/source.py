@@ -1,33 +1,32 @@
-"""mkdocs hook: pieces of the stages' sources, shown where the tutorial explains them.
+"""mkdocs hook: pieces of the sources, shown where the pages explain them.
 
-A fence names a file and the definitions to show:
+A fence names a file and what to show of it, separated by semicolons:
 
-    ```source
-    stage1/interpreter.py
-    Interpreter:
-    Interpreter.run
+    ```python file="stage1/interpreter.py" show="Interpreter:; Interpreter.run"
     ```
 
-Each line after the first is one of
+`python -m tools.excerpts` writes the code into it, for those who read the pages in the repository;
+a page whose code differs from the file ends a strict build. Each piece is one of
 
 - `imports`: the imports and the list of public names;
 - `name`, `Class.method`: a definition;
 - `Class:`: the class line, and what the class holds before its methods;
-- `"text"`: the statements at the top of the file that begin with the text;
+- `'text'`: the statements at the top of the file that begin with the text;
 - `A .. B`: the statements at the top of the file from one of the above to another;
-- `name "text" .. "text"`: the statements of a long function from one that begins with the
+- `name 'text' .. 'text'`: the statements of a long function from one that begins with the
   first text to one that begins with the second; either may be left out.
+
+In place of `show`, `region="name"` shows the lines between `# --8<-- [start:name]` and
+`# --8<-- [end:name]`; with neither, the whole file is shown.
 
 The lines are those of the file, except that they are wrapped at 80 columns, that a docstring is cut
 to its summary, and that comments for tools are left out.
-`folded="Title"` after `source` makes a closed block of it.
-
-`shown` tells which lines a page shows; the tests ask it whether the tutorial shows all of them.
 """
 
 import ast
 import functools
 import io
+import logging
 import re
 import subprocess
 import sys
@@ -40,29 +39,80 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 WIDTH = 80
-FENCE = re.compile(r"^( *)```source([^\n]*)\n(.*?)^\1```[ \t]*$", re.M | re.S)
+FENCE = re.compile(
+    r'^```python file="([^"\n]+)"(?: (show|region)="([^"\n]+)")?\n(.*?)^```[ \t]*$', re.M | re.S
+)
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 DEFINITION = FUNCTION | ast.ClassDef
 
+log = logging.getLogger("mkdocs.hooks.source")
 
-def on_page_markdown(markdown: str, **kwargs: Any) -> str:
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A fence, and what it refers to."""
+
+    fence: re.Match[str]
+    file: str
+    items: list[str]  # what it shows; none for a region, or a whole file
+    region: str
+    committed: str  # the lines that the fence has
+
+    @classmethod
+    def of(cls, fence: re.Match[str]) -> "Excerpt":
+        file, kind, value, committed = fence.groups()
+        items = [item.strip() for item in value.split(";")] if kind == "show" else []
+        return cls(fence, file, items, value if kind == "region" else "", committed)
+
+    @property
+    def title(self) -> str:
+        """The file, and the class, if all that is shown is part of one."""
+        owners = {item.rpartition(".")[0] for item in self.items if not re.search("[ ']", item)}
+        return " · ".join([self.file, *filter(None, owners)] if len(owners) == 1 else [self.file])
+
+    @property
+    def lines(self) -> str:
+        """What the fence should have: the title as a comment, and the code."""
+        if self.items:
+            code = excerpt(self.file, self.items)
+        elif self.region:
+            code = region(self.file, self.region)
+        else:
+            code = Source.wrapped(self.file).text
+        return f"# {self.title}\n{code.strip(chr(10))}\n"
+
+    @property
+    def code(self) -> str:
+        """The code that the fence has, without its title."""
+        return self.committed.partition("\n")[2]
+
+
+def excerpts(markdown: str) -> Iterator[Excerpt]:
+    return map(Excerpt.of, FENCE.finditer(markdown))
+
+
+def filled(markdown: str) -> str:
+    """A page whose fences have what they should have."""
+
+    def fill(fence: re.Match[str]) -> str:
+        head = fence[0].partition("\n")[0]
+        return f"{head}\n{Excerpt.of(fence).lines}```"
+
+    return FENCE.sub(fill, markdown)
+
+
+def on_page_markdown(markdown: str, page: Any = None, **kwargs: Any) -> str:
+    for each in excerpts(markdown):
+        if each.committed != each.lines:
+            where = page.file.src_uri if page else "a page"
+            log.warning(f"{where}: not what {each.file} has; run python -m tools.excerpts")
     return FENCE.sub(render, markdown)
 
 
 def render(fence: re.Match[str]) -> str:
     """A fence as a code block, with the file as its title."""
-    indent, options, body = fence.groups()
-    file, *items = lines_of(body)
-    owners = {item.rpartition(".")[0] for item in items if not re.search('[ "]', item)}
-    title = " · ".join([file, *filter(None, owners)] if len(owners) == 1 else [file])
-    block = f'```python title="{title}"\n{excerpt(file, items)}\n```'
-    if folded := re.search(r'folded="([^"]*)"', options):
-        block = f'??? quote "{folded[1]}"\n\n{textwrap.indent(block, "    ")}'
-    return textwrap.indent(block, indent)
-
-
-def lines_of(body: str) -> list[str]:
-    return [line.strip() for line in body.splitlines() if line.strip()]
+    each = Excerpt.of(fence)
+    return f'```python title="{each.title}"\n{each.code}```'
 
 
 def excerpt(file: str, items: list[str]) -> str:
@@ -97,19 +147,30 @@ def owner_of(item: str) -> str:
     return name if has_parts else name.rpartition(".")[0]
 
 
+def region(file: str, name: str) -> str:
+    """The lines of a file between two marks."""
+    text = path_of(file).read_text(encoding="utf-8")
+    marks = rf"# --8<-- \[start:{name}\]\n(.*?)^ *# --8<-- \[end:{name}\]"
+    found = re.search(marks, text, re.M | re.S)
+    if found is None:
+        raise LookupError(f"{file} has no region {name}")
+    return wrap(textwrap.dedent(found[1]))
+
+
 def shown(markdown: str) -> Iterator[tuple[str, int]]:
-    """The files and numbers of the lines that a page shows."""
-    for fence in FENCE.finditer(markdown):
-        file, *items = lines_of(fence[3])
-        for item in items:
-            for number in Source.read(file).numbers(item):
-                yield file, number
+    """The files and numbers of the lines that a page shows of the stages."""
+    for each in excerpts(markdown):
+        for item in each.items:
+            for number in Source.read(each.file).numbers(item):
+                yield each.file, number
 
 
 def path_of(file: str) -> Path:
     """`stage1/jvp.py` is the file of that name in the package `glassjax_stage1`."""
-    stage, _, rest = file.partition("/")
-    return ROOT / "packages" / stage / "src" / f"glassjax_{stage}" / rest
+    name, _, rest = file.partition("/")
+    package = "glassjax" if name == "glassjax" else f"glassjax_{name}"
+    path = ROOT / "packages" / name / "src" / package / rest
+    return path if path.exists() else ROOT / file
 
 
 @dataclass
@@ -145,7 +206,7 @@ class Source:
             return [n for node in self.tree.body if is_import(node) for n in self.span(node)]
         if item.endswith(":"):
             return self.head(item.removesuffix(":"))
-        if part := re.fullmatch(r'([\w.]+) (?:"(.*?)" )?\.\.(?: "(.*)")?', item):
+        if part := re.fullmatch(r"([\w.]+) (?:'(.*?)' )?\.\.(?: '(.*)')?", item):
             return self.part(*part.groups())
         first, _, last = item.partition(" .. ")
         if last:
@@ -154,8 +215,8 @@ class Source:
 
     def top(self, item: str) -> list[int]:
         """The lines of a definition, or of the statements that begin with a text."""
-        if item.startswith('"'):
-            found = [node for node in self.tree.body if self.begins(node, item.strip('"'))]
+        if item.startswith("'"):
+            found = [node for node in self.tree.body if self.begins(node, item.strip("'"))]
         else:
             found = self.definitions(item)
         if not found:

@@ -16,6 +16,8 @@ sys.path.insert(0, str(ROOT / "docs/hooks"))
 
 import source  # noqa: E402
 
+from tools import excerpts  # noqa: E402
+
 STAGES = ["stage1", "stage2", "stage3", "stage4", "watch"]
 PAGES = sorted((ROOT / "docs/learn").rglob("*.md"))
 
@@ -74,23 +76,29 @@ def bare(text: str) -> str:
 @for_each("page", PAGES, ids=map(str, PAGES))
 def test_pieces_are_short(page):
     """At most forty lines, as wrapped, unless the block is folded."""
-    for fence in source.FENCE.finditer(page.read_text("utf-8")):
-        file, *items = source.lines_of(fence[3])
-        code = source.excerpt(file, items)
-        assert "folded" in fence[2] or len(code.splitlines()) <= 40, f"{file}: {items}"
+    text = page.read_text("utf-8")
+    for each in source.excerpts(text):
+        is_folded = text[: each.fence.start()].rstrip().endswith("</summary>")
+        assert is_folded or len(each.code.splitlines()) <= 40, f"{each.file}: {each.items}"
+
+
+@for_each("page", excerpts.pages(), ids=map(str, excerpts.pages()))
+def test_pages_show_the_sources_as_they_are(page):
+    """For readers of the repository; `python -m tools.excerpts` writes what is shown."""
+    text = page.read_text("utf-8")
+    assert text == excerpts.filled(text)
 
 
 def test_what_is_shown_of_a_file_is_python():
     """A method beside what is no part of its class is no line with a wrong margin."""
     for page in PAGES:
-        for fence in source.FENCE.finditer(page.read_text("utf-8")):
-            file, *items = source.lines_of(fence[3])
-            if not any(".." in item for item in items):  # which may be parts of a statement
-                ast.parse(source.excerpt(file, items))
+        for each in source.excerpts(page.read_text("utf-8")):
+            if not any(".." in item for item in each.items):  # which may be parts of a statement
+                ast.parse(each.code)
 
 
 PYTHON = re.compile(r"^( *)```python([^\n]*)\n(.*?)^\1```[ \t]*$", re.M | re.S)
-RUNS = re.compile(r"\b(exec|exercise|check|solution|command)=")
+RUNS = re.compile(r"\b(file|exec|exercise|check|solution|command)=")
 NEEDS_A_GPU = 'glassjax.devices("gpu")'
 
 
@@ -100,7 +108,7 @@ def test_python_on_pages_runs_or_is_real_source():
         (page.relative_to(ROOT), fence[3])
         for page in sorted((ROOT / "docs").rglob("*.md"))
         for fence in PYTHON.finditer(page.read_text("utf-8"))
-        if not RUNS.search(fence[2]) and not fence[3].strip().startswith("--8<--")
+        if not RUNS.search(fence[2])
     }
     assert [each for each in told if NEEDS_A_GPU not in each[1]] == []
     assert len(told) == 1

@@ -367,12 +367,12 @@ def test_every_public_name_has_a_docstring(package):
 def test_what_is_marked_as_a_region_is_shown_by_a_document():
     documents = "\n".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/**/*.md"))
     marked = {
-        f"{file.relative_to(ROOT).as_posix()}:{region}"
+        f'file="{file.relative_to(ROOT / "packages/glassjax/src").as_posix()}" region="{region}"'
         for file in sources("glassjax")
         for region in re.findall(r"--8<-- \[start:(\w+)\]", file.read_text(encoding="utf-8"))
     }
     assert marked
-    assert {region for region in marked if f'"{region}"' not in documents} == set()
+    assert {region for region in marked if region not in documents} == set()
 
 
 def test_no_words_that_the_house_avoids():
