@@ -2,6 +2,7 @@
 // a button checks. A cell that runs first runs those above it that have not run. What a reader wrote
 // and solved is remembered by the browser.
 
+import { recall, remember } from "../memory.js"
 import { Python } from "./python.js"
 
 function element(tag, { on = {}, ...attributes } = {}, ...children) {
@@ -14,24 +15,6 @@ function element(tag, { on = {}, ...attributes } = {}, ...children) {
 
 const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`
 
-// What the browser remembers of a cell; nothing where it may not, or of code that has changed.
-const memory = {
-  read({ key, original }) {
-    try {
-      const found = JSON.parse(localStorage.getItem(key)) ?? {}
-      return found.original === original ? found : {}
-    } catch {
-      return {}
-    }
-  },
-  write({ key, original }, { text = original, solved = false }) {
-    try {
-      if (text === original && !solved) localStorage.removeItem(key)
-      else localStorage.setItem(key, JSON.stringify({ original, text, solved }))
-    } catch {} // there is no storage, or it is full
-  },
-}
-
 class Cell {
   constructor(box, number) {
     this.box = box
@@ -41,10 +24,9 @@ class Cell {
     this.exercise = box.dataset.exercise
     this.name = box.dataset.name ?? `<exercise ${this.exercise}>`
     this.title = this.exercise ? `Exercise ${this.exercise}` : `Cell ${number}`
-    this.key = `${location.pathname} ${this.name}`
-    const { text, solved } = memory.read(this)
-    this.written = text ?? this.original
-    this.isSolved = Boolean(solved)
+    const edited = recall("cell", this.name) // of code that has changed since, it is of no use
+    this.written = edited?.original === this.original ? edited.text : this.original
+    this.isSolved = Boolean(this.exercise && recall("exercise", this.exercise))
     this.hasRun = false
     this.editor = null
     this.output = element("div", { class: "cell-output" })
@@ -105,7 +87,9 @@ class Cell {
   }
 
   remember() {
-    memory.write(this, { text: this.text, solved: this.isSolved })
+    const { original, text } = this
+    remember("cell", this.name, text === original ? undefined : { original, text })
+    if (this.exercise) remember("exercise", this.exercise, this.isSolved || undefined)
   }
 
   async edit(isAsked = true) {
