@@ -18,7 +18,6 @@ Transformation = Callable[[Library, Function, tuple[Any, ...]], tuple[Function, 
 BATCH = 8
 
 
-# --8<-- [start:ways]
 def plain(lib: Library, f: Function, args: tuple[Any, ...]) -> tuple[Function, tuple[Any, ...]]:
     return f, args
 
@@ -40,9 +39,6 @@ def scanned(lib: Library, f: Function, args: tuple[Any, ...]) -> tuple[Function,
         return carry + total(lib, f(*xs)), None
 
     return lambda *xs: lib.core.lax.scan(step, lib.numpy.float32(0), xs)[0], batches(lib, args)
-
-
-# --8<-- [end:ways]
 
 
 def total(lib: Library, tree: Any) -> Any:

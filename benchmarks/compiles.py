@@ -42,7 +42,6 @@ class Times(NamedTuple):
         ]
 
 
-# --8<-- [start:measure]
 def times_of(program: Program, pairs: int) -> Times:
     compiled = [_lowered(program, lib).compile() for lib in libraries()]  # with all it needs, once
     compiling = []
@@ -68,9 +67,6 @@ def _lowered(program: Program, lib: Library) -> Any:
 
 def _call(lib: Library, executable: Any, args: tuple[Any, ...]) -> Any:
     return lambda: lib.core.block_until_ready(executable(*args))
-
-
-# --8<-- [end:measure]
 
 
 def work() -> None:

@@ -29,7 +29,6 @@ _filtering = config.declare(
 NOTE = "(glassjax hides its own frames; GLASSJAX_TRACEBACK_FILTERING=off shows them)"
 
 
-# --8<-- [start:hide]
 def hide_frames(error: Exception) -> None:
     """Hide the frames of this library in a traceback, according to the setting.
 
@@ -87,9 +86,6 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
         else:
             rest = TracebackType(rest, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return rest
-
-
-# --8<-- [end:hide]
 
 
 def _mark_frames(error: Exception) -> None:

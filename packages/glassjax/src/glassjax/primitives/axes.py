@@ -452,7 +452,6 @@ _axes: ContextVar[Mapping[Hashable, tuple[Any, int]]] = ContextVar(
 )
 
 
-# --8<-- [start:named_axes]
 @contextmanager
 def named_axis(axis: BatchAxis) -> Any:
     """Name the mapped axis of the current trace, a vmap trace, if it has a name."""
@@ -505,9 +504,6 @@ def axis_of(name: Hashable) -> tuple[Any, int]:
 def names_here() -> list[Hashable]:
     """The names of the axes that are bound here."""
     return [*_axes.get(), *names_of_mesh_axes()]
-
-
-# --8<-- [end:named_axes]
 
 
 # The mesh axes over which running vmap traces shard their examples.

@@ -226,7 +226,6 @@ class Reduction(Protocol):
     ) -> Array: ...
 
 
-# --8<-- [start:declare]
 def declare(
     primitive: Primitive,
     *,
@@ -315,10 +314,6 @@ def _through_xla(primitive: Primitive) -> Rule:
     return compiled_impl
 
 
-# --8<-- [end:declare]
-
-
-# --8<-- [start:unary]
 def unary(
     name: str,
     doc: str,
@@ -365,9 +360,6 @@ def unary(
         return bind1(primitive, x)
 
     return operation(_named_function(unary_function, name, doc))
-
-
-# --8<-- [end:unary]
 
 
 def binary(
@@ -420,7 +412,6 @@ def binary(
     return operation(kinds=kinds)(_named_function(binary_function, name, doc))
 
 
-# --8<-- [start:reduction]
 def reduction(
     name: str,
     doc: str,
@@ -489,9 +480,6 @@ def reduction(
             _named_function(with_out_sharding, name, doc)
         )
     return operation(static="axes")(_named_function(reduction_function, name, doc))
-
-
-# --8<-- [end:reduction]
 
 
 def lower_reduction(operation: str, init: Callable[[np.dtype[Any]], Any]) -> Rule:

@@ -55,7 +55,6 @@ Depends = Callable[[Jaxpr, Flags], Flags]
 dependence_rules = ProgramRules("dependence analysis", "dependence_rules")
 
 
-# --8<-- [start:dependence]
 @cached_by_jaxpr
 def unknown_outs(jaxpr: Jaxpr, unknown_ins: Flags) -> Flags:
     """Flags of the results that partial evaluation leaves unknown."""
@@ -108,9 +107,6 @@ def cotangent_ins(jaxpr: Jaxpr, linear: Flags, cotangent_outs: Flags) -> Flags:
         if not reached.isdisjoint(eqn.outvars):
             reached |= depending.intersection(eqn.invars)
     return _flags(jaxpr.invars, reached)
-
-
-# --8<-- [end:dependence]
 
 
 def _chosen_atoms(atoms: Sequence[Atom], flags: Sequence[bool]) -> set[Atom]:

@@ -46,7 +46,6 @@ _sizes: dict[str, int] = {}  # directory -> bytes in it when last counted, and w
 Compiled = TypeVar("Compiled", bound=Executable)
 
 
-# --8<-- [start:load_or_keep]
 def load_or_keep(
     text: str,
     options: Options,
@@ -76,9 +75,6 @@ def load_or_keep(
             if len(written) >= config.persistent_cache_min_entry_size_bytes:
                 _write_entry(directory, file, key, written)
     return compiled
-
-
-# --8<-- [end:load_or_keep]
 
 
 # --8<-- [start:key]

@@ -142,7 +142,6 @@ def numpy_rank_promotion(new_val: str) -> Iterator[None]:
 evaluators: dict[Primitive, Callable[..., list[Any]]] = {}
 
 
-# --8<-- [start:trace]
 class DeviceTrace(EvalTrace):
     """Evaluation on the device: results are Arrays, whatever the operands."""
 
@@ -202,8 +201,6 @@ class library_evaluation:
         self.number_types.__exit__()
         self.interpreter.__exit__()
 
-
-# --8<-- [end:trace]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

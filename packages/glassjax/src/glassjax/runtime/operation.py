@@ -34,7 +34,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-# --8<-- [start:operation]
 class Operation(PjitFunction):
     """A function of arrays that is evaluated as one program.
 
@@ -252,9 +251,6 @@ def _strict(fun: Callable[..., Any], kinds: str, static: str | tuple[str, ...]) 
         return fun(*operands, **named)
 
     return strict
-
-
-# --8<-- [end:operation]
 
 
 # What operations require of their operands.

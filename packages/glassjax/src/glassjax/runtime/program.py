@@ -50,7 +50,6 @@ _functions_called = later("glassjax.runtime.host_functions", "functions_called")
 _noticed_when_slow = later("glassjax.runtime.notices", "noticed_when_slow")
 
 
-# --8<-- [start:compile_or_load]
 def compile_or_load(
     text: str, out_avals: Sequence[ShapedArray], options: Options = MappingProxyType({})
 ) -> Executable:
@@ -106,9 +105,6 @@ def _kept(
     if not (config.enable_compilation_cache and config.compilation_cache_dir):
         return by_xla()
     return _load_or_keep(text, options, devices, by_xla, lambda data: load(data, *arguments))
-
-
-# --8<-- [end:compile_or_load]
 
 
 def noticed_when_slow(text: str) -> AbstractContextManager[None]:

@@ -562,7 +562,6 @@ def vjp_function(
 # the device first, and results are Arrays, as in JAX.
 
 
-# --8<-- [start:grad]
 def value_and_grad(
     fun: Callable[P, R],
     argnums: Argnums = 0,
@@ -719,9 +718,6 @@ def _with_gradient(
         return (*both, with_aux.aux()) if with_aux else both
 
     return value_and_gradient
-
-
-# --8<-- [end:grad]
 
 
 def _is_real(x: Any) -> bool:

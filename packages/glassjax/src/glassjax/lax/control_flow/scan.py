@@ -465,7 +465,6 @@ def _scan_jvp(
     return results, merge(out_nonzero, zeros, [*out_dots, *out_ys_dots])
 
 
-# --8<-- [start:vmap]
 def _scan_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
@@ -501,9 +500,6 @@ def _scan_vmap(
     # stacking puts the iterations first
     ys_dims = [None if dim is None else dim + 1 for dim in out_dims[num_carry:]]
     return outs, [*out_dims[:num_carry], *ys_dims]
-
-
-# --8<-- [end:vmap]
 
 
 def _scan_dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
