@@ -4,6 +4,7 @@ import functools
 import http.server
 import json
 from pathlib import Path
+from typing import ClassVar
 
 from playwright.sync_api import Browser, Page, TimeoutError, expect
 
@@ -30,19 +31,22 @@ def short_index() -> bytes:
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves the site; below /isolated/, as a page that may share memory with its workers.
+    """Serves the site, and remembers what was fetched.
 
     Each page indexes all texts for its search, which takes longer than most tests; so they are
     there only below /searched/.
     """
 
+    fetched: ClassVar[list[str]] = []
+
     def __init__(self, *args, **kwargs):
         super().__init__(*args, directory=SITE, **kwargs)
 
     def translate_path(self, path):
-        return super().translate_path(path.removeprefix("/isolated").removeprefix("/searched"))
+        return super().translate_path(path.removeprefix("/searched"))
 
     def do_GET(self):
+        self.fetched.append(self.path)
         if not self.path.endswith(INDEX) or self.path.startswith("/searched/"):
             return super().do_GET()
         self.send_response(200)
@@ -50,12 +54,6 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         self.send_header("Content-Length", str(len(short_index())))
         self.end_headers()
         self.wfile.write(short_index())
-
-    def end_headers(self):
-        if self.path.startswith("/isolated/"):
-            self.send_header("Cross-Origin-Opener-Policy", "same-origin")
-            self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
-        super().end_headers()
 
     def log_message(self, *args):
         pass

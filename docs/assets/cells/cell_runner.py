@@ -1,7 +1,7 @@
 """Runs the cells of a page, and the checks of its exercises, in the browser's Python.
 
 A failure is told as JSON: the kind of error, its message, where it is in the cell or else in the
-check, what is written there, what the check found instead, and the traceback.
+check, what is written there, the values of its parts if it is an assertion, and the traceback.
 """
 
 import ast
@@ -13,8 +13,6 @@ import sys
 import traceback
 from collections.abc import Callable
 from types import ModuleType
-
-Namespace = dict[str, object]
 
 
 class Output(io.TextIOBase):
@@ -30,35 +28,42 @@ class Output(io.TextIOBase):
         return len(text)
 
 
-def new_namespace() -> Namespace:
-    """The names of a program; dataclasses, for one, look up its module."""
-    module = sys.modules["cells"] = ModuleType("cells")
-    return module.__dict__
-
-
-page = new_namespace()
-
-
 CHECK = "<the check>"
 
 
-def run(code: str, name: str, write: Callable[[str], object]) -> str:
-    """Runs a cell in the page's namespace. Returns its failure, or nothing."""
-    return outcome(lambda: execute(code, name, page, write), name)
+class Program:
+    """The program of a page, which each of its cells continues."""
+
+    def __init__(self):
+        self.module = ModuleType("cells")
+
+    def run(self, code: str, name: str, write: Callable[[str], object]) -> str:
+        """Runs a cell. Returns its failure, or nothing."""
+        return self.outcome(lambda: execute(code, name, self.module.__dict__, write), name)
+
+    def check(self, code: str, checks: str, name: str, write: Callable[[str], object]) -> str:
+        """Runs an exercise and its check, in a namespace that ends with them."""
+        trial = dict(self.module.__dict__)
+
+        def both() -> None:
+            execute(code, name, trial, write)
+            execute(checks, CHECK, trial, write)
+
+        return self.outcome(both, name)
+
+    def outcome(self, program: Callable[[], None], name: str) -> str:
+        """Runs a program. Returns its failure as JSON, or nothing."""
+        sys.modules["cells"] = self.module  # where dataclasses, for one, look up their modules
+        try:
+            program()
+        except BaseException as error:  # also of sys.exit and of the button that stops a cell
+            return json.dumps(failure(error, name))
+        return ""
 
 
-def check(code: str, checks: str, name: str, write: Callable[[str], object]) -> str:
-    """Runs an exercise and its check, in a namespace that ends with them."""
-    trial = dict(page)
-
-    def both() -> None:
-        execute(code, name, trial, write)
-        execute(checks, CHECK, trial, write)
-
-    return outcome(both, name)
-
-
-def execute(code: str, name: str, namespace: Namespace, write: Callable[[str], object]) -> None:
+def execute(
+    code: str, name: str, namespace: dict[str, object], write: Callable[[str], object]
+) -> None:
     """Runs a program. If it prints nothing, the value of its last expression is printed."""
     linecache.cache[name] = len(code), None, code.splitlines(keepends=True), name
     tree = ast.parse(code, name)
@@ -72,16 +77,7 @@ def execute(code: str, name: str, namespace: Namespace, write: Callable[[str], o
                 print(repr(value))
 
 
-def outcome(program: Callable[[], None], name: str) -> str:
-    """Runs a program. Returns its failure as JSON, or nothing."""
-    try:
-        program()
-    except BaseException as error:  # also of sys.exit and of the button that stops a cell
-        return json.dumps(failure(error, name))
-    return ""
-
-
-def failure(error: BaseException, name: str) -> dict[str, str]:
+def failure(error: BaseException, name: str) -> dict[str, object]:
     trace = traceback.TracebackException.from_exception(error)
     while trace.stack and trace.stack[0].filename == __file__:
         del trace.stack[0]
@@ -89,33 +85,49 @@ def failure(error: BaseException, name: str) -> dict[str, str]:
     if isinstance(error, SyntaxError):
         places.append((error.filename, error.lineno))
     lines, line_of_check = ([n for file, n in places if file == f] for f in (name, CHECK))
-    where, code, found = "", "", ""
+    where, code, found = "", "", []
     if lines:
         where, code = f"line {lines[-1]}", linecache.getline(name, lines[-1])
     elif line_of_check:
         where, code = f"line {line_of_check[-1]} of the check", asserted(line_of_check[-1])
         if isinstance(error, AssertionError):
-            found = compared(code, error)
+            found = parts(code, error)
     return {
         "kind": type(error).__name__,
         "message": getattr(error, "msg", None) or str(error),
         "where": where,
         "code": code.strip(),
-        "found": found,
+        "parts": found,
         "traceback": "".join(trace.format()),
     }
 
 
-def compared(code: str, error: BaseException) -> str:
-    """The value of the left side of a comparison that failed, computed again."""
+def parts(code: str, error: BaseException) -> list[list[str]]:
+    """The parts of an assertion that failed, each with its value, computed again."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    try:
-        left = ast.parse(f"({code})", mode="eval").body.left
-        value = eval(compile(ast.Expression(left), CHECK, "eval"), frame.f_globals, frame.f_locals)
-        text = repr(value)
-    except Exception:  # it is no comparison, or depends on what has changed since
-        return ""
-    return text if len(text) <= 300 else f"{text[:300]}..."
+    match ast.parse(f"({code})", mode="eval").body:
+        case ast.Compare(left, _, others):
+            nodes = [left, *others]
+        case ast.Call(_, arguments):
+            nodes = arguments
+        case ast.UnaryOp(ast.Not(), operand):
+            nodes = [operand]
+        case node:
+            nodes = [node]
+    found = []
+    for node in nodes:
+        if isinstance(node, ast.Constant):
+            continue
+        try:
+            value = eval(
+                compile(ast.Expression(node), CHECK, "eval"), frame.f_globals, frame.f_locals
+            )
+            text, written = repr(value), ast.unparse(node)
+        except Exception:  # it depends on what has changed since
+            continue
+        if text != written:
+            found.append([written, text if len(text) <= 300 else f"{text[:300]}..."])
+    return found
 
 
 def asserted(line: int) -> str:

@@ -3,7 +3,7 @@
 // and solved is remembered by the browser.
 
 import { recall, remember } from "../memory.js"
-import { Python } from "./python.js"
+import { python } from "./python.js"
 
 function element(tag, { on = {}, ...attributes } = {}, ...children) {
   const made = document.createElement(tag)
@@ -11,6 +11,17 @@ function element(tag, { on = {}, ...attributes } = {}, ...children) {
   for (const [event, handler] of Object.entries(on)) made.addEventListener(event, handler)
   made.append(...children)
   return made
+}
+
+// What was found: the parts of an assertion that failed, each beside its value.
+function valuesOf(parts) {
+  const row = ([code, value]) => {
+    const cells = [code, value].map((text) => element("td", {}, element("code", {}, text)))
+    return element("tr", {}, ...cells)
+  }
+  const head = element("tr", {}, element("th", {}, "The check has"), element("th", {}, "It is"))
+  const rows = parts.map(row)
+  return element("table", { class: "cell-values" }, head, ...rows)
 }
 
 const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`
@@ -152,7 +163,7 @@ class Cell {
   }
 
   // `isCheck`: the failure is that of an exercise, where to fail is part of the way.
-  fail({ kind, message, where, code, found, traceback }, isCheck) {
+  fail({ kind, message, where, code, parts, traceback }, isCheck) {
     if (kind === "KeyboardInterrupt" || kind === "Stopped") {
       this.say(kind === "Stopped" ? "Stopped. The next run starts Python anew." : "Stopped.")
       return
@@ -172,8 +183,8 @@ class Cell {
       told.append(message ? `: ${message}` : "")
     }
     if (code) told.append(element("code", {}, code))
-    if (found) told.append("but what was found is", element("code", {}, found))
     this.output.append(told)
+    if (parts?.length) this.output.append(valuesOf(parts))
     const pre = element("pre", {}, element("code", {}, traceback))
     const block = element("div", { class: "language-text highlight" }, pre)
     const summary = element("summary", {}, "Traceback")
@@ -182,9 +193,9 @@ class Cell {
   }
 }
 
-const python = new Python()
 const cells = [...document.querySelectorAll(".cell")].map((box, i) => new Cell(box, i + 1))
 let busy = false
+if (cells.length && python.wasStarted) python.start().catch(() => {})
 
 // Runs a cell, or checks an exercise, after the cells above it that have not run.
 async function run(cell, isCheck = false) {
