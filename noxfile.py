@@ -487,13 +487,16 @@ def lowest_versions() -> list[str]:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Checks the sources with ruff, rules and format, the layers of their imports, and twins."""
+    """Checks the sources with ruff, the layers of their imports, and twins; and the workflows."""
     install_once(session, *group("lint"))
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     sources = os.pathsep.join(str(path) for path in sorted(Path("packages").glob("*/src")))
     session.run("lint-imports", "--no-cache", env={"PYTHONPATH": sources})
     session.run("python", "-m", "tools.twins", "--check")
+    session.run("zizmor", "--offline", "--quiet", ".github")
+    if shutil.which("actionlint"):  # no wheel has it: CI installs it, and so may you
+        session.run("actionlint", external=True)
 
 
 @nox.session(name="format")
