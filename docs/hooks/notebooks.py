@@ -14,6 +14,7 @@ from typing import Any
 
 import changes
 import figures
+import questions
 import source
 from blocks import Block, blocks
 from mkdocs.config.defaults import MkDocsConfig
@@ -148,7 +149,7 @@ CODE_OR_LINK = re.compile(
 
 def plain(markdown: str) -> str:
     """What Jupyter shows as the site shows `markdown`."""
-    text = figures.FENCE.sub(picture, markdown)
+    text = questions.plain(figures.FENCE.sub(picture, markdown))
     text = changes.on_page_markdown(source.on_page_markdown(text))
     text = TITLE.sub(r"\1*\3*\n\n\1```\2", text)
     return CODE_OR_LINK.sub(lambda found: found[1] or found[2], text)
