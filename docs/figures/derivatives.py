@@ -1,12 +1,19 @@
-"""A function and its first four derivatives, computed by nested forward mode under `vmap`."""
+"""A function and its first four derivatives, by nested forward mode under `vmap`.
+
+A point moves along each curve with a piece of its tangent: the slope of a curve is the height of
+the next one.
+"""
 
 import numpy as np
+from moving import Choice, Slider, moving
 
 from drawing import Box, Drawing
-from glassjax_stage2 import deriv, exp, vmap
+from glassjax_stage2 import deriv, exp, sin, vmap
 
-STYLES = ["strong", "stage-1", "stage-2", "stage-3", "stage-4"]
-NAMES = ["tanh", "1st", "2nd", "3rd", "4th derivative"]
+STYLES = ["strong", "stage-1 thick", "stage-2 thick", "stage-3 thick", "stage-4 thick"]
+NAMES = ["f" + "'" * order for order in range(5)]
+XS = np.linspace(-4.0, 4.0, 161)
+BOX = Box(30, 10, 380, 250)
 
 
 def tanh(x):
@@ -14,25 +21,56 @@ def tanh(x):
     return (1.0 - y) / (1.0 + y)
 
 
-def svg() -> str:
-    drawing = Drawing(
-        640,
-        290,
-        "The graphs of tanh and its first four derivatives between -4 and 4. The first is never "
-        "zero; each of the others crosses zero once more than the one before.",
-    )
-    axes = drawing.axes(Box(40, 14, 560, 216), (-4.0, 4.0), (-5.0, 5.0))
-    drawing.line(axes(-4.0, 0.0), axes(4.0, 0.0), style="ghost faint")
-    for value in (-4, 0, 4):
-        drawing.text((34, axes(0.0, value)[1]), str(value), "small code", anchor="end")
-        drawing.text((axes(value, 0.0)[0], 244), str(value), "small code")
-    xs = np.linspace(-4.0, 4.0, 161)
-    f = tanh
-    for style in STYLES:
-        drawing.line(*map(axes, xs, vmap(f)(xs)), style=style)
+def x_sin_x(x):
+    return x * sin(x)
+
+
+FUNCTIONS = {"tanh(x)": tanh, "x * sin(x)": x_sin_x}
+
+
+def orders(f, count: int) -> list[np.ndarray]:
+    """The values of `f` and of its derivatives at all points."""
+    found = []
+    for _ in range(count):
+        found.append(vmap(f)(XS))
         f = deriv(f)
+    return found
+
+
+CURVES = [orders(f, len(NAMES) + 1) for f in FUNCTIONS.values()]
+
+
+def at(which: int, k: int) -> Drawing:
+    curves, x = CURVES[which], XS[k]
+    says = f"x = {x:.2f}: f is {curves[0][k]:.2f}, and its slope is {curves[1][k]:.2f}"
+    drawing = Drawing(420, 322, says)
+    axes = drawing.axes(BOX, (-4.1, 4.1), (-6.0, 6.0))
+    drawing.line(axes(-4.1, 0.0), axes(4.1, 0.0), style="ghost faint")
+    for value in (-4, 0, 4):
+        drawing.text((24, axes(0, value)[1]), str(value), "small code", anchor="end")
+        drawing.text((axes(value, 0)[0], 274), str(value), "small code")
+    drawing.line(axes(x, -6.0), axes(x, 6.0), style="faint")
+    for style, curve in zip(STYLES, curves, strict=False):
+        drawing.line(*map(axes, XS[::2], curve[::2]), style=f"{style} pale")
+    for style, curve, slope in zip(STYLES, curves, curves[1:], strict=False):
+        reach = 0.45 / (1 + (slope[k] / 1.6) ** 2) ** 0.5
+        ends = [axes(x + s, curve[k] + slope[k] * s) for s in (-reach, reach)]
+        drawing.line(*ends, style=style)
+        drawing.dot(axes(x, curve[k]), style, 3.5)
     for number, (style, name) in enumerate(zip(STYLES, NAMES, strict=True)):
-        x = 70 + 105 * number
-        drawing.line((x, 272), (x + 24, 272), style=style)
-        drawing.text((x + 30, 272), name, "small", anchor="start")
-    return drawing.svg()
+        left = 14 + 79 * number
+        drawing.line((left, 306), (left + 18, 306), style=style)
+        text = [(name, "strong"), (f" {curves[number][k]:.2f}", "")]
+        drawing.text((left + 22, 306), text, "small", anchor="start")
+    return drawing
+
+
+def svg() -> str:
+    axes = Drawing(0, 0, "").axes(BOX, (-4.1, 4.1), (-6.0, 6.0))
+    slider = Slider("x", [f"{x:.2f}" for x in XS], 60, 20, [axes(x, 0.0) for x in XS])
+    return moving(
+        "The graphs of a function and its first four derivatives between -4 and 4, with a point "
+        "on each. The slope of each curve at x is the height of the next one.",
+        [Choice("f(x) =", list(FUNCTIONS)), slider],
+        at,
+    )

@@ -12,7 +12,11 @@ A figure is a file beside this one, with a function `svg` that returns one drawi
 Lengths are pixels at full size, y goes down, and a point is a pair. Colours are no concern of a
 figure: a `style` is one or more classes of `docs/assets/figures.css`, which gives each its colours
 in both schemes. For boxes, lines and curves these are `stage-1` to `stage-5`, `strong`, `ghost`
-(dashed) and `plain`; for text `stage-1` to `stage-5`, `strong`, `faint`, `small` and `code`.
+(dashed), `thin`, `thick`, `pale` and `plain`; for text `stage-1` to `stage-5`, `strong`, `faint`,
+`small`, `large` and `code`.
+
+A drawing of 420 pixels can be read on a telephone; what is wider stands side by side as `panels`,
+and below one another where there is less room. `moving.py` lets the reader change a drawing.
 """
 
 import math
@@ -22,6 +26,7 @@ from html import escape
 from itertools import pairwise
 
 Point = tuple[float, float]
+Runs = Sequence[tuple[str, str]]  # pieces of a line of text, each with its style
 
 HEAD = 7  # the length of an arrow's head
 BASELINE = 0.35  # of the height of letters, from the middle of a line of text to its base
@@ -57,12 +62,33 @@ class Box:
         return self.x + self.width / 2, self.y + self.height / 2
 
 
+@dataclass(frozen=True)
+class Element:
+    """An SVG element, with what it contains."""
+
+    tag: str
+    attributes: dict[str, str]
+    content: str = ""
+
+    def svg(self) -> str:
+        attributes = "".join(f' {name}="{value}"' for name, value in self.attributes.items())
+        return f"<{self.tag}{attributes}>{self.content}</{self.tag}>"
+
+
 class Drawing:
     """An SVG image that is read aloud as `title`."""
 
     def __init__(self, width: float, height: float, title: str) -> None:
         self.width, self.height, self.title = width, height, title
-        self.elements: list[str] = []
+        self.elements: list[Element] = []
+
+    def add(self, tag: str, style: str, content: str = "", **attributes: float | str) -> None:
+        """Adds an SVG element; an underscore in the name of an attribute is a hyphen."""
+        texts = {
+            name.replace("_", "-"): value if isinstance(value, str) else f"{round(value, 2):g}"
+            for name, value in attributes.items()
+        }
+        self.elements.append(Element(tag, {"class": style, **texts}, content))
 
     def box(
         self,
@@ -77,32 +103,33 @@ class Drawing:
         radius: float = 5,
     ) -> Box:
         """Draws a rectangle with text in its middle; newlines break the text."""
-        self.elements.append(
-            f'<rect class="box {style}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" '
-            f'rx="{radius:g}"/>'
-        )
+        self.add("rect", f"box {style}", x=x, y=y, width=width, height=height, rx=radius)
         box = Box(x, y, width, height)
         if text:
             self.text(box.center, text, text_style)
         return box
 
-    def text(self, at: Point, text: str, style: str = "", *, anchor: str = "middle") -> None:
+    def text(self, at: Point, text: str | Runs, style: str = "", *, anchor: str = "middle") -> None:
         """Writes text around a point; `anchor` says which end of it: start, middle or end."""
-        size = 12 if "small" in style.split() else 14
-        lines = text.split("\n")
+        names = style.split()
+        size = 12 if "small" in names else 22 if "large" in names else 14
+        lines = text.split("\n") if isinstance(text, str) else [text]
         x, y = at
         y -= (len(lines) - 1) / 2 * size * 1.35
         for line in lines:
-            self.elements.append(
-                f'<text class="{style}" x="{x:g}" y="{y + size * BASELINE:g}" font-size="{size}" '
-                f'text-anchor="{anchor}" xml:space="preserve">{escape(line)}</text>'
+            runs = [(line, "")] if isinstance(line, str) else line
+            content = "".join(
+                f'<tspan class="{look}">{escape(run)}</tspan>' if look else escape(run)
+                for run, look in runs
             )
+            place = {"x": x, "y": y + size * BASELINE, "font_size": size, "text_anchor": anchor}
+            self.add("text", style, content, **place, **{"xml:space": "preserve"})
             y += size * 1.35
 
     def line(self, *points: Point, style: str = "") -> None:
         """Draws a line through the points."""
-        coordinates = " ".join(f"{x:.4g},{y:.4g}" for x, y in points)
-        self.elements.append(f'<polyline class="line {style}" points="{coordinates}"/>')
+        coordinates = " ".join(f"{round(x, 1):g},{round(y, 1):g}" for x, y in points)
+        self.add("polyline", f"line {style}", points=coordinates)
 
     def arrow(
         self, *points: Point, label: str = "", style: str = "", label_style: str = "small"
@@ -119,8 +146,8 @@ class Drawing:
             (base[0] + wing * sin, base[1] - wing * cos),
         )
         self.line(*points[:-1], base, style=style)
-        coordinates = " ".join(f"{x:.2f},{y:.2f}" for x, y in head)
-        self.elements.append(f'<polygon class="head {style}" points="{coordinates}"/>')
+        coordinates = " ".join(f"{x:.1f},{y:.1f}" for x, y in head)
+        self.add("polygon", f"head {style}", points=coordinates)
         if label:
             longest = max(pairwise(points), key=lambda ends: math.dist(*ends))
             (xa, ya), (xb, yb) = longest
@@ -137,7 +164,7 @@ class Drawing:
     def dot(self, at: Point, style: str = "", radius: float = 4.5) -> None:
         """Draws a point."""
         x, y = at
-        self.elements.append(f'<circle class="dot {style}" cx="{x:g}" cy="{y:g}" r="{radius:g}"/>')
+        self.add("circle", f"dot {style}", cx=x, cy=y, r=radius)
 
     def axes(self, box: Box, x: tuple[float, float], y: tuple[float, float]) -> "Axes":
         """Draws two axes around a box, for values from the first to the second of `x` and `y`."""
@@ -147,11 +174,17 @@ class Drawing:
         return Axes(box, x, y)
 
     def svg(self) -> str:
+        elements = "".join(element.svg() for element in self.elements)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} {self.height:g}" '
             f'style="max-width: {self.width:g}px" role="img">'
-            f"<title>{escape(self.title)}</title>{''.join(self.elements)}</svg>"
+            f"<title>{escape(self.title)}</title>{elements}</svg>"
         )
+
+
+def panels(*drawings: Drawing) -> str:
+    """Drawings side by side, or below one another where a window is narrow."""
+    return f'<div class="panels">{"".join(drawing.svg() for drawing in drawings)}</div>'
 
 
 @dataclass(frozen=True)

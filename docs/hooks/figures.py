@@ -5,6 +5,7 @@
     ```
 
 shows what `svg()` of docs/figures/stack.py draws, with a caption in Markdown below it.
+A page with a figure that moves loads the script that moves it.
 """
 
 import re
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.exceptions import PluginError
+from mkdocs.structure.pages import Page
+from mkdocs.utils import get_relative_url
 
 FIGURES = Path(__file__).parents[1] / "figures"
 
@@ -33,6 +36,13 @@ def on_page_markdown(markdown: str, **kwargs: Any) -> str:
 
 def on_page_content(html: str, **kwargs: Any) -> str:
     return PLACE.sub(lambda place: drawn(place[1]), html)
+
+
+def on_post_page(output: str, page: Page, **kwargs: Any) -> str:
+    if "<glassjax-figure>" not in output:
+        return output
+    url = get_relative_url("assets/figures.js", page.url)
+    return output.replace("</head>", f'<script type="module" src="{url}"></script></head>', 1)
 
 
 def drawn(name: str) -> str:
