@@ -32,6 +32,7 @@ from pathlib import Path
 
 import nox
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 nox.needs_version = ">=2026.4"
 nox.options.default_venv_backend = "uv|virtualenv"  # the first that is there
@@ -589,6 +590,25 @@ def ulps(session: nox.Session) -> None:
 
 
 # What is published
+
+
+@nox.session(name="publish-docs")
+def publish_docs(session: nox.Session) -> None:
+    """Commits the site to the branch gh-pages, beside its other versions; `-- --push` pushes it.
+
+    Its address is GLASSJAX_SITE_URL. A version in development is published as `dev`, a release as
+    its number and as `latest`, where the site opens.
+    """
+    npm = () if shutil.which("npm") else group("npm")
+    install(session, LIBRARY, *group("publish"), *npm)
+    version = Path("VERSION").read_text(encoding="utf-8").strip()
+    names = ("dev",) if Version(version).is_devrelease else (version, "latest")
+    env = {"CI": "true", "NO_MKDOCS_2_WARNING": "1"}
+    session.run("mike", "deploy", "--update-aliases", *names, env=env)
+    released = ["git", "cat-file", "-e", "gh-pages:latest"]
+    is_released = subprocess.run(released, capture_output=True, check=False).returncode == 0
+    opened = "latest" if is_released else "dev"
+    session.run("mike", "set-default", *session.posargs, opened, env=env)
 
 
 @nox.session(reuse_venv=False)

@@ -10,6 +10,7 @@ write it, and run the same command again.
 """
 
 import argparse
+import os
 import shutil
 import textwrap
 import time
@@ -74,11 +75,18 @@ def report(workbook: Workbook, outcomes: Sequence[Outcome]) -> Iterator[str]:
     functions = ", ".join(f"`{name}`" for name in step.names)
     yield f"\nNext: {functions} in {workbook.package / step.file}"
     yield textwrap.indent(textwrap.fill(step.hint, 92), "  ")
-    yield f"  Its chapter: docs/learn/{step.chapter} (on the site it shows the solution, too)"
+    yield f"  Its chapter, which shows the solution, too: {address_of(step.chapter)}"
     yield f"  Its tests, in {workbook.folder / 'tests'}: {', '.join(step.tests)}"
     if todo.failing:
         yield from what_it_says(todo.failing, todo.message)
     yield f"\nThen run ./noxw -s study -- {workbook.stage} again, or keep it running with --watch."
+
+
+def address_of(chapter: str) -> str:
+    """Where a chapter is read: in the repository, or on the site, if its address is known."""
+    site = os.environ.get("GLASSJAX_SITE_URL")
+    page = f"learn/{chapter.removesuffix('.md')}"
+    return f"{site.rstrip('/')}/dev/{page}/" if site else f"docs/{page}.md"
 
 
 # They compare the words of messages, or rules as they are written.

@@ -6,6 +6,8 @@ import io
 import linecache
 import pickle
 import re
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -86,6 +88,21 @@ def run(page, number, program, namespace):
 def see(page):
     """The last line of a message."""
     return f"See errors/{page} in the documentation, which glassjax.explain_error() prints"
+
+
+def test_a_message_has_the_address_of_its_page_on_the_site(tmp_path):
+    """The site's address is a link of the installed distribution."""
+    folder = tmp_path / "glassjax-1.0.dist-info"
+    folder.mkdir()
+    link = "Project-URL: Documentation, https://docs.example/1.0/"
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.4\nName: glassjax\nVersion: 1.0\n{link}\n")
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "import glassjax; glassjax.jit(lambda x: 1 if x else 2)(3.0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    address = "https://docs.example/1.0/errors/TracerBoolConversionError/"
+    assert f"See {address}, which glassjax.explain_error() prints" in done.stderr
 
 
 @for_each("page", PAGES)

@@ -1,10 +1,11 @@
 """The library's error classes, under the names of `jax.errors` where JAX has them.
 
 A message says what was wrong and how to fix it. Where the error leaves this library, its message
-gets the line of the user's program and the name of its page in `errors/pages/`, which
-`explain_error` prints.
+gets the line of the user's program and its page in `errors/pages/`, which `explain_error` prints:
+the page's address on the site, if the installed distribution has a link to its documentation.
 """
 
+import functools
 import re
 import sys
 from pathlib import Path
@@ -151,13 +152,27 @@ def name_page(error: Exception) -> None:
     if page is None or not error.args or not isinstance(error.args[0], str):
         return
     message, *more = error.args
-    see = f"\nSee errors/{page} in the documentation, which glassjax.explain_error() prints"
+    site = _site()
+    address = f"{site.rstrip('/')}/errors/{page}/" if site else f"errors/{page} in the documentation"
+    see = f"\nSee {address}, which glassjax.explain_error() prints"
     if see in message:  # raised again, or unpickled
         return
     place = _place_of(error)
     if place is not None and str(place) not in message:
         message += f"\n  at {place}: {place.text}".removesuffix(": ")
     error.args = (message + see, *more)
+
+
+@functools.cache
+def _site() -> str | None:
+    """The address of the documentation, if the installed distribution has one."""
+    from importlib.metadata import PackageNotFoundError, metadata  # takes milliseconds
+
+    try:
+        links = metadata("glassjax").get_all("Project-URL", [])
+    except PackageNotFoundError:
+        return None
+    return dict(link.split(", ", 1) for link in links).get("Documentation")
 
 
 def _place_of(error: Exception) -> Source | None:
