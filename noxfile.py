@@ -9,7 +9,7 @@ Compatible   compat runs libraries written for JAX on glassjax; compat-on-jax on
              suites runs their own tests
 Searches     fuzz, result-types, ulps, bad-input, soak: for defects that no test covers;
              mutants: are broken rules found by the tests?
-Publishing   build, wheels
+Publishing   build, wheels, publish-docs
 
 A session makes its environment once, and then runs without a network; `--reuse-venv=no` makes it
 anew, with the newest versions of what it needs.
@@ -603,7 +603,7 @@ def publish_docs(session: nox.Session) -> None:
     install(session, LIBRARY, *group("publish"), *npm)
     version = Path("VERSION").read_text(encoding="utf-8").strip()
     names = ("dev",) if Version(version).is_devrelease else (version, "latest")
-    env = {"CI": "true", "NO_MKDOCS_2_WARNING": "1"}
+    env = {"GLASSJAX_STRICT": "true", "NO_MKDOCS_2_WARNING": "1"}
     session.run("mike", "deploy", "--update-aliases", *names, env=env)
     released = ["git", "cat-file", "-e", "gh-pages:latest"]
     is_released = subprocess.run(released, capture_output=True, check=False).returncode == 0
