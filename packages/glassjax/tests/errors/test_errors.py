@@ -95,7 +95,9 @@ def test_a_message_has_the_address_of_its_page_on_the_site(tmp_path):
     folder = tmp_path / "glassjax-1.0.dist-info"
     folder.mkdir()
     link = "Project-URL: Documentation, https://docs.example/1.0/"
-    (folder / "METADATA").write_text(f"Metadata-Version: 2.4\nName: glassjax\nVersion: 1.0\n{link}\n")
+    (folder / "METADATA").write_text(
+        f"Metadata-Version: 2.4\nName: glassjax\nVersion: 1.0\n{link}\n"
+    )
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
         "import glassjax; glassjax.jit(lambda x: 1 if x else 2)(3.0)"

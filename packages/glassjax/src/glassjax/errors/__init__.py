@@ -153,8 +153,8 @@ def name_page(error: Exception) -> None:
         return
     message, *more = error.args
     site = _site()
-    address = f"{site.rstrip('/')}/errors/{page}/" if site else f"errors/{page} in the documentation"
-    see = f"\nSee {address}, which glassjax.explain_error() prints"
+    where = f"{site}errors/{page}/" if site else f"errors/{page} in the documentation"
+    see = f"\nSee {where}, which glassjax.explain_error() prints"
     if see in message:  # raised again, or unpickled
         return
     place = _place_of(error)
@@ -165,14 +165,15 @@ def name_page(error: Exception) -> None:
 
 @functools.cache
 def _site() -> str | None:
-    """The address of the documentation, if the installed distribution has one."""
+    """The address of the documentation, with a slash at its end, if the distribution has one."""
     from importlib.metadata import PackageNotFoundError, metadata  # takes milliseconds
 
     try:
         links = metadata("glassjax").get_all("Project-URL", [])
     except PackageNotFoundError:
         return None
-    return dict(link.split(", ", 1) for link in links).get("Documentation")
+    address = dict(link.split(", ", 1) for link in links).get("Documentation")
+    return address and f"{address.rstrip('/')}/"
 
 
 def _place_of(error: Exception) -> Source | None:
