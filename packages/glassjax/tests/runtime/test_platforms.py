@@ -181,6 +181,17 @@ def test_a_program_runs_where_its_arguments_lie(second):
     assert device_put(jnp.ones(2), second[0]).devices() == {second[0]}
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_another_library_may_ask_for_a_copy_on_the_cpu(second, dtype, monkeypatch):
+    monkeypatch.setattr(xla, "dlpack_device", lambda buffer: (2, 1))  # as of a GPU
+    x = device_put(jnp.asarray(X, dtype), second[1])
+    copied = glassjax.dlpack.from_dlpack(x, device=devices("cpu")[0])
+    np.testing.assert_array_equal(np.asarray(copied, "float32"), np.asarray(x, "float32"))
+    assert type(x.__dlpack__(dl_device=(1, 0))).__name__ == "PyCapsule"
+    with pytest.raises(BufferError, match="without a copy"):
+        x.__dlpack__(dl_device=(1, 0), copy=False)
+
+
 def test_arguments_of_two_platforms_do_not_meet(second):
     x, y = device_put(X, second[0]), device_put(X, devices()[0])
     with pytest.raises(ValueError, match="incompatible devices"):

@@ -364,10 +364,16 @@ class Array(stage3.Array, metaclass=_ArrayType):
             raise BufferError(
                 "DLPack does not support random keys; random.key_data(x) gives their words"
             )
-        if dl_device not in (None, self.__dlpack_device__()):
-            raise BufferError(f"an array on {self.device} cannot go to DLPack device {dl_device}")
         buffer = buffer_here(self, self.aval)
-        # `buffer_here` has copied a placed array already
+        if dl_device not in (None, xla.dlpack_device(buffer)):
+            if dl_device != xla.DLPACK_CPU or copy is False:
+                raise BufferError(
+                    f"an array on {self.device} cannot go to DLPack device {dl_device}"
+                    + (" without a copy" if copy is False else "")
+                )
+            on_cpu = shardings.SingleDeviceSharding(xla.devices("cpu")[0])
+            buffer = put_array(self, self.aval, on_cpu).buffer
+        # both functions have copied a placed array already
         if copy and buffer is self.buffer:
             buffer = self.copy().buffer
         return xla.to_dlpack(buffer, max_version)

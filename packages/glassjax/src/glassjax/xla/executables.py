@@ -154,6 +154,7 @@ def dlpack_device(buffer: Buffer) -> tuple[int, int]:
 
 
 _DLPACK_TYPES = {"cpu": 1, "cuda": 2, "rocm": 10}
+DLPACK_CPU = (1, 0)
 
 
 def buffer_class() -> type:
