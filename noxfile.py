@@ -2,7 +2,7 @@
 
 To begin     demo, docs, study, examples
 Tests        tests runs tests-stage1 to tests-processes; nightly, minimums and newest are longer;
-             tests-browser looks at the site that docs has built
+             tests-browser looks at the site that docs has built; gpu-check tries a GPU
 Sources      lint, format, types, lines
 Speed        bench; instructions fails if a count has grown
 Compatible   compat runs libraries written for JAX on glassjax; compat-on-jax on JAX;
@@ -368,6 +368,19 @@ def tests_gpu_compiler(session: nox.Session) -> None:
     install_once(session, "--no-deps", "jax-cuda13-pjrt", "jax-cuda13-plugin")
     files = ("packages/glassjax/tests/runtime/test_topologies.py", "tests/runtime/test_plugin.py")
     pytest(session, "--numprocesses=auto", *arguments_for(session, files))
+
+
+@nox.session(name="gpu-check")
+def gpu_check(session: nox.Session) -> None:
+    """Prints what a GPU has to show, in six minutes; `-- --device cpu` rehearses it without one."""
+    skip_below_python_312(session, "JAX of this age is needed beside it")
+    on_cpu = "--device cpu" in " ".join(session.posargs).replace("=", " ")
+    if not on_cpu and not any(map(os.path.exists, DEVICE_FILES)):
+        session.error(f"no GPU of NVIDIA is here: none of {', '.join(DEVICE_FILES)}")
+    names = [each.name + ("[cuda13]" if each is LIBRARY and not on_cpu else "") for each in STAGES]
+    editable = [argument for name in names for argument in ("-e", f"packages/{name}")]
+    install_once(session, *editable, *group("gpu-check"))
+    session.run("python", "-m", "tools.gpu_check", *session.posargs)
 
 
 @nox.session
