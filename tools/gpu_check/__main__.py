@@ -31,7 +31,7 @@ LAWS = "packages/glassjax/tests/laws/test_law.py"
 EXAMPLES = (
     "convolution.py --quick", "transformer.py --quick", "gaussian_process.py --quick",
     "predators.py --quick", "taylor.py --quick", "intervals.py",
-    "sharded_transformer.py --data 1 --model 1 --steps 20",
+    "sharded_transformer.py --quick --data 1 --model 1",
 )  # fmt: skip
 TIMES = ("heavy", "call, scalar", "call, MLP gradient step", "eager x + y", "eager sin")
 FAILED = ("FAILED", "DIED", "STOPPED")
@@ -119,11 +119,11 @@ def run_programs(end: float) -> Iterator[Line]:
     finished: list[str] = []
     while True:
         command = [sys.executable, "-m", "tools.gpu_check.beside_jax", *finished]
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as process:
+        with (
+            tempfile.TemporaryFile("w+") as log,
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,
+        ):
             assert process.stdout is not None
-            assert process.stderr is not None
             name = None
             for text in process.stdout:
                 told: dict[str, Any] = json.loads(text)
@@ -136,14 +136,16 @@ def run_programs(end: float) -> Iterator[Line]:
                     process.kill()
                     yield Line("the other programs", "STOPPED: no time is left")
                     return
-            complaint = process.stderr.read().strip().rpartition("\n")[2]
-        if process.returncode == 0:
+            code = process.wait()
+            log.seek(0)
+            complaint = log.read().strip().rpartition("\n")[2]
+        if code == 0:
             return
         if name is None:
-            yield Line("programs", f"DIED with {process.returncode}: {complaint}")
+            yield Line("programs", f"DIED with {code}: {complaint}")
             return
         finished.append(name)
-        yield Line(name, f"DIED with {process.returncode}: {complaint}")
+        yield Line(name, f"DIED with {code}: {complaint}")
 
 
 def run_examples(end: float) -> Iterator[Line]:

@@ -67,18 +67,22 @@ def compared(name: str, libraries: tuple[Any, Any]) -> str:
 
 def main(finished: list[str]) -> None:
     warnings.simplefilter("ignore")
+    told = sys.stdout
+    sys.stdout = sys.stderr  # for what programs print
     libraries = library("glassjax"), library("jax")
     for name in PROGRAMS:
         if name in finished:
             continue
-        print(json.dumps({"name": name}), flush=True)
+        print(json.dumps({"name": name}), file=told, flush=True)
         started = time.perf_counter()
         try:
             result = compared(name, libraries)
         except Exception as error:
             result = f"FAILED: {type(error).__name__}: {str(error).partition(chr(10))[0][:200]}"
         seconds = time.perf_counter() - started
-        print(json.dumps({"name": name, "result": result, "seconds": seconds}), flush=True)
+        print(
+            json.dumps({"name": name, "result": result, "seconds": seconds}), file=told, flush=True
+        )
 
 
 if __name__ == "__main__":

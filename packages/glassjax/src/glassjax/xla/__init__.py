@@ -12,8 +12,8 @@ _lazy_facade(
         """,
         ".coordination": "Coordination Timeouts coordination join_processes leave process_runs",
         ".executables": """
-            DLPACK_CPU GPUS block_until_computed block_all buffer_device call_target calls_python compile
-            compile_calling compile_for_gpus cost_analysis deserialize deserialize_calling
+            DLPACK_CPU GPUS block_until_computed block_all buffer_device call_target calls_python
+            compile compile_calling compile_for_gpus cost_analysis deserialize deserialize_calling
             dlpack_device executor_of_one from_portable is_deleted is_ready memory_analysis nbytes
             only_launches serialize to_dlpack to_portable xla_computation
         """,
