@@ -1,6 +1,6 @@
 """Prints the table of all measurements, or of the groups and lines named.
 
-A name chooses a group, or all lines that have it in their own names.
+A name chooses the group or the line of that name, or else all lines that have it in their names.
 """
 
 import argparse
@@ -116,14 +116,14 @@ def lines_named(names: Sequence[str], groups: Groups) -> list[tuple[str, Line]]:
         LookupError: a name chooses nothing.
     """
     every = [(group, line) for group, lines in groups.items() for line in lines]
+    chosen: set[int] = set()
     for name in names:
-        if not any(_is_chosen(name, *each) for each in every):
+        exact = [i for i, (group, line) in enumerate(every) if name in (group, line.name)]
+        found = exact or [i for i, (_, line) in enumerate(every) if name in line.name]
+        if not found:
             raise LookupError(f"no group or line has the name {name!r}; --list shows them all")
-    return [each for each in every if not names or any(_is_chosen(n, *each) for n in names)]
-
-
-def _is_chosen(name: str, group: str, line: Line) -> bool:
-    return name == group or name in line.name
+        chosen.update(found)
+    return [every[i] for i in sorted(chosen)] if names else every
 
 
 def measured(line: Line, quick: bool) -> Row:
