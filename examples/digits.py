@@ -16,7 +16,6 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 from bars import bar
 from reading import read_aloud
@@ -151,6 +150,8 @@ def show_compilations(functions):
 
 def draw(path, losses, images, labels, predictions):
     """Writes a picture: the loss of every step, and what was read in some images."""
+    import matplotlib
+
     matplotlib.use("Agg")  # draws without a screen
     from matplotlib import pyplot as plt
 

@@ -161,6 +161,24 @@ class Drawing:
         """Draws the graph of a function over the points `xs`."""
         self.line(*[axes(x, function(x)) for x in xs], style="strong")
 
+    def area(self, *points: Point, style: str = "") -> None:
+        """Fills the area that the points surround."""
+        corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self.elements.append(f'<polygon class="area {style}" points="{corners}"/>')
+
+    def image(self, at: Point, pixels: Sequence[Sequence[float]], size: float) -> None:
+        """Draws an image below and right of a point: squares from 0, white, to 1, ink."""
+        squares: dict[float, list[str]] = {}
+        for row, values in enumerate(pixels):
+            for column, value in enumerate(values):
+                x, y = at[0] + column * size, at[1] + row * size
+                squares.setdefault(value, []).append(f"M{x:g} {y:g}h{size:g}v{size:g}h{-size:g}z")
+        self.elements += [
+            f'<path class="pixels" fill-opacity="{value:.3g}" d="{"".join(each)}"/>'
+            for value, each in squares.items()
+            if value
+        ]
+
     def dot(self, at: Point, style: str = "", radius: float = 4.5) -> None:
         """Draws a point."""
         x, y = at

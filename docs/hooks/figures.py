@@ -4,8 +4,8 @@
     The stack while `deriv(deriv(f))` runs.
     ```
 
-shows what `svg()` of docs/figures/stack.py draws, with a caption in Markdown below it.
-A page with a figure that moves loads the script that moves it.
+shows what `svg()` of docs/figures/stack.py draws, with a caption in Markdown below it. A figure may
+import the programs of `examples/`; a page with a figure that moves loads the script that moves it.
 """
 
 import re
@@ -19,6 +19,7 @@ from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
 
 FIGURES = Path(__file__).parents[1] / "figures"
+EXAMPLES = FIGURES.parents[1] / "examples"
 
 FENCE = re.compile(r"^```figure[ \n]+(\w+)\n(.*?)^```$", re.M | re.S)
 PLACE = re.compile(r"<!-- figure (\w+) -->")
@@ -52,7 +53,7 @@ def drawn(name: str) -> str:
         names = ", ".join(sorted(f.stem for f in FIGURES.glob("*.py") if f.stem != "drawing"))
         raise PluginError(f"```figure {name}: there is no {file}; the figures are: {names}")
     path = sys.path
-    sys.path = [str(FIGURES), *path]
+    sys.path = [str(FIGURES), str(EXAMPLES), *path]
     try:
         return runpy.run_path(str(file))["svg"]()
     finally:
