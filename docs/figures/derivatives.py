@@ -13,6 +13,7 @@ from glassjax_stage2 import deriv, exp, sin, vmap
 STYLES = ["strong", "stage-1 thick", "stage-2 thick", "stage-3 thick", "stage-4 thick"]
 NAMES = ["f" + "'" * order for order in range(5)]
 XS = np.linspace(-4.0, 4.0, 161)
+STOPS = range(0, 161, 2)  # of the point that moves
 BOX = Box(30, 10, 380, 250)
 
 
@@ -42,7 +43,7 @@ CURVES = [orders(f, len(NAMES) + 1) for f in FUNCTIONS.values()]
 
 def at(which: int, k: int) -> Drawing:
     curves, x = CURVES[which], XS[k]
-    says = f"x = {x:.2f}: f is {curves[0][k]:.2f}, and its slope is {curves[1][k]:.2f}"
+    says = f"x = {x:.1f}: f is {curves[0][k]:.2f}, and its slope is {curves[1][k]:.2f}"
     drawing = Drawing(420, 322, says)
     axes = drawing.axes(BOX, (-4.1, 4.1), (-6.0, 6.0))
     drawing.line(axes(-4.1, 0.0), axes(4.1, 0.0), style="ghost faint")
@@ -58,19 +59,19 @@ def at(which: int, k: int) -> Drawing:
         drawing.line(*ends, style=style)
         drawing.dot(axes(x, curve[k]), style, 3.5)
     for number, (style, name) in enumerate(zip(STYLES, NAMES, strict=True)):
-        left = 14 + 79 * number
+        left = 10 + 80 * number
         drawing.line((left, 306), (left + 18, 306), style=style)
-        text = [(name, "strong"), (f" {curves[number][k]:.2f}", "")]
-        drawing.text((left + 22, 306), text, "small", anchor="start")
+        drawing.text((left + 22, 306), name, "small strong", anchor="start")
+        drawing.text((left + 45, 306), f"{curves[number][k]:.2f}", "small", anchor="start")
     return drawing
 
 
 def svg() -> str:
     axes = Drawing(0, 0, "").axes(BOX, (-4.1, 4.1), (-6.0, 6.0))
-    slider = Slider("x", [f"{x:.2f}" for x in XS], 60, 20, [axes(x, 0.0) for x in XS])
+    slider = Slider("x", [f"{XS[k]:.1f}" for k in STOPS], 30, 12, [axes(XS[k], 0) for k in STOPS])
     return moving(
         "The graphs of a function and its first four derivatives between -4 and 4, with a point "
         "on each. The slope of each curve at x is the height of the next one.",
         [Choice("f(x) =", list(FUNCTIONS)), slider],
-        at,
+        lambda which, stop: at(which, STOPS[stop]),
     )

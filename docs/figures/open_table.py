@@ -1,4 +1,4 @@
-"""Two people add to the table of rules: one a row, the other a column."""
+"""Two authors add to the table of rules: one a row, the other a column."""
 
 from moving import Slider, moving
 
@@ -13,10 +13,10 @@ RULES = {
 }
 STATES = [
     "The table of the library: a rule in each cell",
-    "Ann adds a primitive, tanh: one row, in her own file",
-    "Ben adds an interpreter, bounds: one column, in his",
-    "Neither knew of the other. The rule of bounds for tanh is missing: an error names it",
-    "Whoever needs that rule adds it: one line",
+    "You add a primitive, tanh: one row, in your own file",
+    "Another author adds an interpreter, bounds: one column",
+    "The rule of bounds for tanh is missing: an error names it",
+    "One more line, by either of you, adds that rule",
 ]
 WIDTH, HEIGHT = 88, 30
 
@@ -35,10 +35,10 @@ def at(state: int) -> Drawing:
         look = "small strong" if j < 3 else "small stage-4"
         drawing.text((left + WIDTH * (j + 0.5), top - 14), column, look if is_there else "none")
     for text, style, at in (
-        ("Ben", "small stage-4" if state >= 2 else "none", (left + WIDTH * 3.5, 18)),
-        ("Ann", "small stage-2" if state >= 1 else "none", (left - 8, top + HEIGHT * 4.55)),
+        ("another author's", "small stage-4" if state >= 2 else "none", (left + WIDTH * 3.5, 18)),
+        ("yours", "small stage-2" if state >= 1 else "none", (left - 8, top + HEIGHT * 4.55)),
     ):
-        drawing.text(at, text, style, anchor="middle" if text == "Ben" else "end")
+        drawing.text(at, text, style, anchor="middle" if at[1] == 18 else "end")
     for i, (row, rules) in enumerate(RULES.items()):
         is_there = i < 3 or state >= 1
         look = "small code" if i < 3 else "small code stage-2"
@@ -65,7 +65,7 @@ def svg() -> str:
     states = [str(k + 1) for k in range(len(STATES))]
     return moving(
         "A table of rules with a row for each primitive and a column for each interpreter. One "
-        "person adds a row, another one a column; where they meet, a cell is empty at first.",
+        "author adds a row, another one a column; where they meet, a cell is empty at first.",
         [Slider("step", states, len(states) - 1, 0.4)],
         at,
     )

@@ -22,6 +22,7 @@ FIGURES = Path(__file__).parents[1] / "figures"
 EXAMPLES = FIGURES.parents[1] / "examples"
 
 FENCE = re.compile(r"^```figure[ \n]+(\w+)\n(.*?)^```$", re.M | re.S)
+SVG = re.compile(r"(<svg .*?<title>(.*?)</title>.*?</svg>)", re.S)  # of a figure, and its title
 PLACE = re.compile(r"<!-- figure (\w+) -->")
 
 

@@ -165,10 +165,13 @@ def picture(fence: re.Match[str]) -> str:
     css = asset("assets/site.css")
     light = re.search(r'\[data-md-color-scheme="default"\] \{(.*?)\}', css, re.S)[1]
     style = f".drawing {{{light}background: var(--paper)}}\n{asset('assets/figures.css')}"
-    svg = figures.drawn(name).replace("<svg ", '<svg class="drawing" ', 1)
-    svg = svg.replace(">", f"><style>{style}</style>", 1)
-    data = base64.b64encode(svg.encode()).decode()
-    return f'<img alt="" src="data:image/svg+xml;base64,{data}">\n\n{caption}'
+    images = []
+    for svg, title in figures.SVG.findall(figures.drawn(name)):
+        content = svg.replace("<svg ", '<svg class="drawing" ', 1)
+        content = content.replace(">", f"><style>{style}</style>", 1)
+        data = base64.b64encode(content.encode()).decode()
+        images.append(f'<img alt="{title}" src="data:image/svg+xml;base64,{data}">')
+    return "\n".join(images) + f"\n\n{caption}"
 
 
 def asset(name: str) -> str:

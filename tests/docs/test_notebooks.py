@@ -64,6 +64,7 @@ def test_notebook_is_well_formed(page):
     for cell in notebook["cells"]:
         text = "".join(cell["source"])
         assert text.strip()
+        assert 'alt=""' not in text
         if cell["cell_type"] == "markdown":
             outside = re.sub(r"^ *```.*?^ *```|`[^`\n]*`", "", text, flags=re.M | re.S)
             for extension in ("```source", "```figure", "```changes", "--8<--", "???", "!!!"):
