@@ -164,7 +164,7 @@ class Drawing:
     def area(self, *points: Point, style: str = "") -> None:
         """Fills the area that the points surround."""
         corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        self.elements.append(f'<polygon class="area {style}" points="{corners}"/>')
+        self.add("polygon", f"area {style}", points=corners)
 
     def image(self, at: Point, pixels: Sequence[Sequence[float]], size: float) -> None:
         """Draws an image below and right of a point: squares from 0, white, to 1, ink."""
@@ -173,11 +173,9 @@ class Drawing:
             for column, value in enumerate(values):
                 x, y = at[0] + column * size, at[1] + row * size
                 squares.setdefault(value, []).append(f"M{x:g} {y:g}h{size:g}v{size:g}h{-size:g}z")
-        self.elements += [
-            f'<path class="pixels" fill-opacity="{value:.3g}" d="{"".join(each)}"/>'
-            for value, each in squares.items()
-            if value
-        ]
+        for value, each in squares.items():
+            if value:
+                self.add("path", "pixels", fill_opacity=float(value), d="".join(each))
 
     def dot(self, at: Point, style: str = "", radius: float = 4.5) -> None:
         """Draws a point."""

@@ -54,7 +54,7 @@ def drawn(name: str) -> str:
         names = ", ".join(sorted(f.stem for f in FIGURES.glob("*.py") if f.stem != "drawing"))
         raise PluginError(f"```figure {name}: there is no {file}; the figures are: {names}")
     path = sys.path
-    sys.path = [str(FIGURES), str(EXAMPLES), *path]
+    sys.path = [str(EXAMPLES), str(FIGURES), *path]
     try:
         return runpy.run_path(str(file))["svg"]()
     finally:

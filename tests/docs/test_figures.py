@@ -17,8 +17,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def drawn(file, monkeypatch):
-    monkeypatch.syspath_prepend(DOCS.parent / "examples")
     monkeypatch.syspath_prepend(file.parent)
+    monkeypatch.syspath_prepend(DOCS.parent / "examples")
     return ElementTree.fromstring(runpy.run_path(str(file))["svg"]())
 
 
