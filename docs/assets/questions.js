@@ -2,15 +2,8 @@
 // told; after the right one, so are those of all others. What a reader answered stays in the browser,
 // from where a button saves it as a file.
 
+import { element } from "./dom.js"
 import { everything, recall, remember } from "./memory.js"
-
-function element(tag, { on = {}, ...attributes } = {}, ...children) {
-  const made = document.createElement(tag)
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
-  for (const [event, handler] of Object.entries(on)) made.addEventListener(event, handler)
-  made.append(...children)
-  return made
-}
 
 class Question {
   constructor(box) {

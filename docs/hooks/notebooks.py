@@ -20,6 +20,7 @@ from blocks import Block, blocks
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from mkdocs.utils import meta
 
 CHAPTER = re.compile(r"learn/(?:(stage\d|watch)/)?(?!index)\w+\.md")
 
@@ -51,7 +52,7 @@ def on_page_markdown(markdown: str, page: Page, **kwargs: Any) -> str:
 
 def notebook(page: str, markdown: str) -> dict[str, Any]:
     """A chapter in the format of Jupyter, without outputs."""
-    title, _, rest = markdown.lstrip().partition("\n")
+    title, _, rest = meta.get_data(markdown)[0].lstrip().partition("\n")
     cells = [("markdown", f"{title}\n\n{requirements(page)}"), *cells_of(rest)]
     return {
         "nbformat": 4,

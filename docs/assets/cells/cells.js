@@ -2,16 +2,9 @@
 // a button checks. A cell that runs first runs those above it that have not run. What a reader wrote
 // and solved is remembered by the browser.
 
+import { element } from "../dom.js"
 import { recall, remember } from "../memory.js"
 import { python } from "./python.js"
-
-function element(tag, { on = {}, ...attributes } = {}, ...children) {
-  const made = document.createElement(tag)
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
-  for (const [event, handler] of Object.entries(on)) made.addEventListener(event, handler)
-  made.append(...children)
-  return made
-}
 
 // What was found: the parts of an assertion that failed, each beside its value.
 function valuesOf(parts) {
