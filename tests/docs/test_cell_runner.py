@@ -18,14 +18,25 @@ def runner():
 
 
 def test_a_check_that_fails_says_what_was_found(runner, subtests):
-    for check, code, found in [
-        ("assert f(2) == 5", "f(2) == 5", "4"),
-        ("for x in [3]:\n    assert f(x) == (\n    7)", "f(x) == (\n    7)", "6"),
-        ("assert not f(2)", "not f(2)", ""),
-        ("calls = [4]\nassert calls.pop() == 3", "calls.pop() == 3", ""),
-        ("raise AssertionError", "raise AssertionError", ""),
+    for check, code, parts in [
+        ("assert f(2) == 5", "f(2) == 5", [["f(2)", "4"]]),
+        ("x = 3\nassert f(2) < x", "f(2) < x", [["f(2)", "4"], ["x", "3"]]),
+        ("for x in [3]:\n    assert f(x) == (\n    7)", "f(x) == (\n    7)", [["f(x)", "6"]]),
+        ("assert not f(2)", "not f(2)", [["f(2)", "4"]]),
+        ("assert isinstance(f(2), str)", "isinstance(f(2), str)", [["f(2)", "4"]]),
+        ("calls = [4]\nassert calls.pop() == 3", "calls.pop() == 3", []),
+        ("raise AssertionError", "raise AssertionError", []),
     ]:
         with subtests.test(check):
-            said = json.loads(runner.check("def f(x):\n    return 2 * x", check, "<cell>", print))
-            assert (said["kind"], said["code"], said["found"]) == ("AssertionError", code, found)
-    assert runner.check("x = 1", "assert x == 1", "<cell>", print) == ""
+            program = runner.Program()
+            told = json.loads(program.check("def f(x):\n    return 2 * x", check, "<cell>", print))
+            assert (told["kind"], told["code"]) == ("AssertionError", code)
+            assert told["parts"] == parts
+    assert runner.Program().check("x = 1", "assert x == 1", "<cell>", print) == ""
+
+
+def test_programs_have_names_of_their_own(runner):
+    one, other = runner.Program(), runner.Program()
+    assert one.run("name = 1", "<cell>", print) == ""
+    assert json.loads(other.run("name", "<cell>", print))["kind"] == "NameError"
+    assert one.run("assert name == 1", "<cell>", print) == ""

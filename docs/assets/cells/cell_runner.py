@@ -105,29 +105,33 @@ def failure(error: BaseException, name: str) -> dict[str, object]:
 def parts(code: str, error: BaseException) -> list[list[str]]:
     """The parts of an assertion that failed, each with its value, computed again."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    match ast.parse(f"({code})", mode="eval").body:
-        case ast.Compare(left, _, others):
-            nodes = [left, *others]
-        case ast.Call(_, arguments):
-            nodes = arguments
-        case ast.UnaryOp(ast.Not(), operand):
-            nodes = [operand]
-        case node:
-            nodes = [node]
     found = []
-    for node in nodes:
-        if isinstance(node, ast.Constant):
-            continue
+    for node in values_of(code):
         try:
-            value = eval(
-                compile(ast.Expression(node), CHECK, "eval"), frame.f_globals, frame.f_locals
-            )
+            program = compile(ast.Expression(node), CHECK, "eval")
+            value = eval(program, frame.f_globals, frame.f_locals)
             text, written = repr(value), ast.unparse(node)
         except Exception:  # it depends on what has changed since
             continue
-        if text != written:
+        if text != written and not isinstance(value, type):
             found.append([written, text if len(text) <= 300 else f"{text[:300]}..."])
     return found
+
+
+def values_of(code: str) -> list[ast.expr]:
+    """What an assertion compares, passes to a function, or denies."""
+    try:
+        tree = ast.parse(f"({code})", mode="eval").body
+    except SyntaxError:  # another statement raised the error
+        return []
+    match tree:
+        case ast.Compare(left, _, others):
+            return [left, *others]
+        case ast.Call(_, arguments):
+            return arguments
+        case ast.UnaryOp(ast.Not(), operand):
+            return [operand]
+    return [tree]
 
 
 def asserted(line: int) -> str:
