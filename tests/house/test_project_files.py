@@ -43,15 +43,14 @@ def test_no_job_has_rights_that_it_does_not_name(workflow):
     assert [name for name, job in jobs if "uses" not in job and "timeout-minutes" not in job] == []
 
 
-@every_workflow
-def test_sessions_that_workflows_run_exist(workflow):
+@for_each("text", [*WORKFLOWS, *DOCUMENTS, *(ROOT / "docs/extend").glob("*.md")])
+def test_sessions_exist(text):
     noxfile = text_of(ROOT / "noxfile.py")
     functions = set(re.findall(r"^def (\w+)\(session", noxfile, re.MULTILINE))
-    stages = set(re.findall(r'Stage\(\s*"([\w-]+)"', noxfile))
-    known = functions | {f"tests-{stage}" for stage in stages}
-    for step in steps_of(workflow):
-        for names in re.findall(r"\./noxw -s ((?: ?\b[\w-]+)+)", step.get("run", "")):
-            assert set(names.split()) <= known, names
+    named = set(re.findall(r'@nox.session\([^)]*name="([\w-]+)"', noxfile))
+    stages = {f"tests-{stage}" for stage in re.findall(r'Stage\(\s*"([\w-]+)"', noxfile)}
+    for names in re.findall(r"\./noxw -s ((?: ?(?<!-)\b[\w-]+)+)", text_of(text)):
+        assert set(names.split()) <= functions | named | stages, names
 
 
 def test_fields_of_forms_have_names_of_their_own():

@@ -1,0 +1,36 @@
+"""mkdocs hook: documents at the root of the repository, as pages.
+
+A page that is one line, --8<-- "CONTRIBUTING.md", shows that document. Its links lead from the
+root: those into `docs/` are made to lead from the page, all others to the repository, if
+`GLASSJAX_REPOSITORY_URL` gives its address, and are plain text if not.
+"""
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+INCLUDE = re.compile(r'^--8<-- "(\w+\.md)"$', re.M)
+LINK = re.compile(r"\[([^\]]+)\]\(([^)#:\s]+)(#[^)]*)?\)")  # to a file: an address has a colon
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, **kwargs: Any) -> str:
+    def document(include: re.Match[str]) -> str:
+        text = (ROOT / include[1]).read_text(encoding="utf-8")
+        return with_links(text, page.file.src_uri, config.repo_url)
+
+    return INCLUDE.sub(document, markdown)
+
+
+def with_links(text: str, page: str, repository: str | None) -> str:
+    """The text of a document, for a page."""
+
+    def moved(link: re.Match[str]) -> str:
+        shown, target, anchor = link.groups(default="")
+        if target.startswith("docs/"):
+            there = posixpath.relpath(target.removeprefix("docs/"), posixpath.dirname(page))
+            return f"[{shown}]({there}{anchor})"
+        return f"[{shown}]({repository}/blob/main/{target}{anchor})" if repository else shown
+
+    return LINK.sub(moved, text)
