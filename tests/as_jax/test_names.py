@@ -4,6 +4,7 @@ import sys
 from importlib.metadata import version
 
 import glassjax
+from glassjax.as_jax.absent import reason_of
 from glassjax.as_jax.names import missing_names, names_of, public_names
 
 
@@ -15,6 +16,13 @@ def test_coverage_counts_what_is_there(capsys):
     assert len(rows) == sum(map(bool, public_names().values()))
     assert missing_names("jax.numpy.fft") == []
     assert "sin" in (names_of("jax.numpy") or [])
+
+
+def test_every_absent_name_has_a_reason_and_no_other_name_has():
+    for module, names in public_names().items():
+        missing = missing_names(module)
+        for name in names:
+            assert (reason_of(f"{module}.{name}") is not None) == (name in missing), (module, name)
 
 
 def test_public_names_are_those_of_jax():

@@ -9,11 +9,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
+from glassjax.as_jax.absent import reason_of
+
 # Modules of JAX that are absent here can be imported, and raise an error where they are used.
 
 
 @functools.cache
-def _names() -> dict[str, dict[str, list[str]]]:
+def _names() -> dict[str, Any]:
     text = Path(__file__).with_name("public_names.json").read_text(encoding="utf-8")
     return json.loads(text)
 
@@ -39,7 +41,8 @@ class AbsentName:
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(
             f"{self.__name__} is not in glassjax: JAX 0.12 has it, and the program that runs here "
-            "in JAX's place uses it. glassjax.coverage() lists what is there"
+            f"in JAX's place uses it. {reason_of(self.__name__) or ''} "
+            "glassjax.coverage() lists what is there"
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -88,6 +91,11 @@ def spec_of_absent(fullname: str, module: str) -> ModuleSpec | None:
 
 
 # The table of JAX's public names that are here.
+
+
+def recorded_version() -> str:
+    """The version of JAX whose names these are."""
+    return _names()["version"]
 
 
 def missing_names(module: str) -> list[str]:

@@ -1,0 +1,40 @@
+"""The public names of JAX that are absent, each with the reason."""
+
+import fnmatch
+
+# By reason, the full names, or patterns of them.
+REASONS = {
+    "Types of arrays that a user defines are unsupported; a pytree may do.": """
+        jax.experimental.EArray jax.experimental.primal_tangent_dtype
+        jax.experimental.hijax.HiPspec jax.experimental.hijax.HiType
+        jax.experimental.hijax.MappingSpec jax.experimental.hijax.register_hitype""",
+    "Sizes are numbers when a function is traced: export one program for each shape.": """
+        jax.export.SymbolicScope jax.export.symbolic_*""",
+    "Python runs in the calling process only; this runs it where remote devices are.": """
+        jax.experimental.colocated_python.*""",
+    "A process has one client for each platform, made from the settings when first used.": """
+        jax.extend.backend.clear_backends jax.extend.backend.register_backend_factory""",
+    "An array is sharded over the named axes of a mesh: use `NamedSharding`.": """
+        jax.extend.sharding.GSPMDSharding""",
+    "Lowering writes StableHLO as text; these are parts of JAX's lowering to MLIR objects.": """
+        jax.interpreters.mlir.*""",
+    "They work on the tracers, jaxprs and references inside JAX's interpreters.": """
+        jax.custom_derivatives.remat_opt_p jax.extend.core*.eval_jaxpr_transpose
+        jax.experimental.hijax.RefAccum jax.experimental.hijax.TransformedRef
+        jax.experimental.hijax.control_flow_allowed_effects
+        jax.interpreters.ad.jvp jax.interpreters.ad.linearize jax.interpreters.partial_eval.*""",
+    "They need a newer ml_dtypes than the oldest that is supported.": """
+        jax.numpy.int1 jax.numpy.uint1""",
+    "Writing kernels is unsupported; XLA makes them from functions of arrays.": """
+        jax.experimental.pallas.*""",
+    "They are not written yet.": """
+        jax.experimental.layout.explicit_layout jax.lax.psum_scatter_start""",
+}
+
+
+def reason_of(name: str) -> str | None:
+    """The reason why a name of JAX is absent; None if none is listed."""
+    for reason, patterns in REASONS.items():
+        if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns.split()):
+            return reason
+    return None
