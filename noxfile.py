@@ -219,12 +219,10 @@ def docs(session: nox.Session) -> None:
 @nox.session
 def study(session: nox.Session) -> None:
     """Leaves functions of a stage for you to write, and says how far you are; `-- stage1`."""
-    name, *options = session.posargs or [""]
-    chosen = {each.name: each for each in up_to(WATCH)[:-1]}.get(name)
-    if chosen is None:
-        session.error("say which stage: ./noxw -s study -- stage1 (or stage2, stage3, stage4)")
-    install(session, chosen, *group("test"))
-    session.run("python", "-m", "study", name, *options)
+    task, *options = session.posargs or ["status"]
+    stages = {each.name: each for each in up_to(WATCH)[:-1]}
+    install(session, stages.get(task, [*stages.values()][-1]), *group("test"))
+    session.run("python", "-m", "study", task, *options)
 
 
 EXAMPLES = (

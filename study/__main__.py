@@ -3,6 +3,9 @@
     ./noxw -s study -- stage1                  makes study/workbooks/stage1, and then checks it
     ./noxw -s study -- stage1 --watch          checks it whenever a file of it is saved
     ./noxw -s study -- stage1 --start-over
+    ./noxw -s study -- stage2 --milestone      runs a program on what you wrote, once all steps hold
+    ./noxw -s study -- status                  all stages, with their marks
+    ./noxw -s study -- mark FOLDER ...         marks workbooks of others, by tests of the repository
     .nox/study/bin/python -m study stage1      the same, started sooner
 
 Each step is a function without its body, or a rule that is not there. Read the chapter it names,
@@ -12,31 +15,54 @@ write it, and run the same command again.
 import argparse
 import os
 import shutil
+import tempfile
 import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from study.steps import STAGES
+from study.milestones import milestone_of, run_milestone
+from study.steps import STAGES, steps_of
 from study.workbook import Outcome, Workbook
+
+WORKBOOKS = Path(__file__).parent / "workbooks"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="study", description=__doc__.partition("\n")[0])
-    parser.add_argument("stage", choices=STAGES)
+    parser.add_argument("task", choices=[*STAGES, "status", "mark"])
+    parser.add_argument("folders", nargs="*", type=Path, help="workbooks to mark")
     parser.add_argument("--folder", type=Path, help="instead of study/workbooks/STAGE")
     parser.add_argument("--watch", action="store_true", help="check whenever a file is saved")
     parser.add_argument("--start-over", action="store_true", help="forget what was written")
+    parser.add_argument("--milestone", action="store_true", help="run the program of the stage")
     options = parser.parse_args()
-    folder = options.folder or Path(__file__).parent / "workbooks" / options.stage
-    workbook = Workbook(options.stage, folder.resolve())
+    match options.task:
+        case "status":
+            print(*status(WORKBOOKS), sep="\n")
+        case "mark":
+            for folder in options.folders:
+                print(*marked(folder.resolve()), sep="\n", flush=True)
+        case stage:
+            study(stage, options, parser)
+
+
+def study(stage: str, options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Makes the workbook of a stage, unless it is there, and checks it."""
+    folder = options.folder or WORKBOOKS / stage
+    workbook = Workbook(stage, folder.resolve())
+    if options.milestone:
+        if not workbook.is_complete:
+            parser.error(f"the milestone runs once all steps of {stage} hold")
+        run_milestone(workbook)
+        return
     if options.start_over:
         if folder.exists() and not workbook.is_made:
-            parser.error(f"{folder} is no study of {options.stage}; it is left as it is")
+            parser.error(f"{folder} is no study of {stage}; it is left as it is")
         shutil.rmtree(folder, ignore_errors=True)
     if not workbook.is_made:
         workbook.make()
-        print(f"{folder} has the package glassjax_{options.stage} with blanks, and its tests.\n")
+        print(f"{folder} has the package glassjax_{stage} with blanks, and its tests.\n")
     check(workbook)
     try:
         while options.watch:
@@ -48,6 +74,43 @@ def main() -> None:
         pass
 
 
+def status(workbooks: Path) -> Iterator[str]:
+    """How far each stage is, as it was checked last."""
+    total, all_marks = 0, 0
+    for stage in STAGES:
+        workbook = Workbook(stage, workbooks / stage)
+        steps, held = workbook.steps, workbook.held_before
+        marks = sum(step.marks for step in steps if step.number in held)
+        total, all_marks = total + marks, all_marks + sum(step.marks for step in steps)
+        todo = next((step.law for step in steps if step.number not in held), "")
+        note = f"next: {todo}" if todo else "complete"
+        if todo and not workbook.is_made:
+            note = f"begin with ./noxw -s study -- {stage}"
+        elif not todo and milestone_of(stage):
+            note += f"; its milestone: ./noxw -s study -- {stage} --milestone"
+        yield f"{stage}   {len(held):2} of {len(steps):2} steps   {marks:3} marks   {note}"
+    yield f"{'':22}   {total:3} of {all_marks}"
+
+
+def marked(folder: Path) -> Iterator[str]:
+    """The marks of a workbook, by the tests of the repository, whatever those in it say."""
+    stage = next((stage for stage in STAGES if (folder / f"glassjax_{stage}").is_dir()), None)
+    if stage is None:
+        yield f"{folder}: no workbook"
+        return
+    with tempfile.TemporaryDirectory() as place:
+        workbook = Workbook(stage, Path(place) / stage)
+        workbook.make()
+        shutil.rmtree(workbook.package)
+        shutil.copytree(folder / workbook.package.name, workbook.package)
+        outcomes = workbook.check()
+    marks = sum(outcome.step.marks for outcome in outcomes if outcome.holds)
+    yield f"{folder}: {stage}, {marks} of {sum(step.marks for step in steps_of(stage))} marks"
+    for outcome in outcomes:
+        given = outcome.step.marks if outcome.holds else 0
+        yield f"  {given} of {outcome.step.marks}   {outcome.step}"
+
+
 def check(workbook: Workbook) -> None:
     """Checks a workbook once, and prints how far it is."""
     outcomes = workbook.check()
@@ -56,6 +119,9 @@ def check(workbook: Workbook) -> None:
     if all(outcome.holds for outcome in outcomes):
         print(f"\nNow all tests of {workbook.folder / 'tests'} ...", flush=True)
         print(*last_report(workbook, workbook.all_failures()), sep="\n", flush=True)
+        if milestone_of(workbook.stage):
+            print("\nNow a program that runs on it (again: --milestone):\n", flush=True)
+            run_milestone(workbook)
 
 
 def report(workbook: Workbook, outcomes: Sequence[Outcome]) -> Iterator[str]:

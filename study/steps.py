@@ -18,6 +18,7 @@ class Step:
 
     number: int
     law: str  # what holds once it is written
+    marks: int  # of a hundred for the four stages
     file: str
     # Functions of the file, `Class.method` for methods; or the beginnings of statements at its top,
     # such as `defjvp(p.sin_p`, which give a primitive its rule.
@@ -39,6 +40,7 @@ def steps_of(stage: str) -> list[Step]:
         Step(
             number=number,
             law=each["law"],
+            marks=each["marks"],
             file=each["file"],
             names=tuple(each["names"]),
             hint=" ".join(each["hint"].split()),

@@ -92,7 +92,8 @@ class Workbook:
         report = self.folder / "report.jsonl"
         report.unlink(missing_ok=True)
         command = [sys.executable, "-P", RUNNER, report, SECONDS_OF_A_TEST, *tests]
-        environment = {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        path = os.pathsep.join([str(self.folder), os.environ.get("PYTHONPATH", "")])
+        environment = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
         try:
             ended = subprocess.run(
                 [*map(str, command)],
@@ -125,6 +126,11 @@ class Workbook:
     @property
     def is_made(self) -> bool:
         return self.package.is_dir()
+
+    @property
+    def is_complete(self) -> bool:
+        """All steps held when they were checked last."""
+        return self.held_before == {step.number for step in self.steps}
 
     @property
     def held_before(self) -> set[int]:

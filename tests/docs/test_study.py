@@ -1,6 +1,7 @@
 """The study of a stage: solutions pass, blanks fail, and its steps build on each other."""
 
 import builtins
+import json
 import keyword
 import re
 import subprocess
@@ -11,7 +12,8 @@ import pytest
 from shares import one_in
 from tables import for_each
 
-from study.__main__ import last_report, main, report
+from study.__main__ import last_report, main, marked, report, status
+from study.milestones import milestone_of, run_milestone
 from study.steps import ROOT, STAGES, folder_of_tests, package_of, steps_of
 from study.workbook import Workbook
 
@@ -210,3 +212,65 @@ def test_starting_over_forgets_what_was_written(tmp_path, monkeypatch, capsys):
     assert file.read_text("utf-8") == ""
     assert f"0 of {len(steps_of('stage1'))}" in study("--start-over")
     assert file.read_text("utf-8") == blank
+
+
+MILESTONES = [stage for stage in STAGES if milestone_of(stage)]
+
+
+def completed(stage, folder):
+    """A workbook with the solutions, as it is once all steps hold."""
+    workbook = made(stage, folder, blanks=())
+    held = range(1, len(workbook.steps) + 1)
+    (workbook.folder / "progress.json").write_text(json.dumps({"holds": [*held]}))
+    return workbook
+
+
+def test_stages_with_arrays_have_milestones():
+    assert MILESTONES == ["stage2", "stage3", "stage4"]
+
+
+@pytest.mark.parametrize("stage", MILESTONES)
+def test_a_milestone_runs_on_what_the_reader_wrote(stage, tmp_path, capfd):
+    completed("stage1", tmp_path)
+    workbook = completed(stage, tmp_path)
+    for package in tmp_path.glob("*/glassjax_*"):
+        file = package / "__init__.py"
+        file.write_text(file.read_text("utf-8") + f"\nprint('own {package.name}')\n", "utf-8")
+    run_milestone(workbook)
+    printed = capfd.readouterr().out
+    assert f"It runs on your stage1, {stage}." in printed
+    assert "own glassjax_stage1\n" in printed
+    assert f"own glassjax_{stage}\n" in printed
+
+
+def test_a_milestone_fails_if_a_rule_is_wrong(tmp_path):
+    workbook = completed("stage2", tmp_path)
+    file = workbook.package / "jvp_rules.py"
+    text = file.read_text("utf-8")
+    file.write_text(text.replace("mul(t, cos(x))", "mul(t, x)"), "utf-8")
+    with pytest.raises(subprocess.CalledProcessError):
+        run_milestone(workbook)
+
+
+def test_status_shows_all_stages(tmp_path):
+    completed("stage2", tmp_path)
+    made("stage3", tmp_path, blanks=None)
+    said = [*status(tmp_path)]
+    assert [line.split()[0] for line in said[:-1]] == [*STAGES]
+    assert said[0].endswith("begin with ./noxw -s study -- stage1")
+    assert "20 marks   complete; its milestone: " in said[1]
+    assert f"next: {steps_of('stage3')[0].law}" in said[2]
+    assert said[-1].split() == ["20", "of", "100"]  # all marks of all stages
+
+
+def test_marks_are_given_by_the_tests_of_the_repository(tmp_path):
+    workbook = made("stage1", tmp_path, blanks={4, 7})
+    for file in (workbook.folder / "tests").glob("*.py"):
+        file.write_text("")
+    total, *steps = marked(workbook.folder)
+    marks = [step.marks for step in workbook.steps]
+    assert total.endswith(f"stage1, {sum(marks) - marks[3] - marks[6]} of {sum(marks)} marks")
+    assert [int(line.split()[0]) for line in steps] == [
+        0 if number in (4, 7) else mark for number, mark in enumerate(marks, 1)
+    ]
+    assert [*marked(tmp_path)] == [f"{tmp_path}: no workbook"]

@@ -21,6 +21,7 @@ from glassjax_stage2 import (
     float0,
     impl_rules,
     jvp,
+    jvp_rules,
     log,
     reciprocal,
     reduce_sum,
@@ -29,6 +30,7 @@ from glassjax_stage2 import (
     typeof,
     where,
 )
+from glassjax_stage2.primitives import mul_p, sin_p
 
 settings.register_profile("stage2", deadline=None, max_examples=50)
 settings.load_profile("stage2")
@@ -55,6 +57,14 @@ def compose(chain):
         return x
 
     return f
+
+
+def test_a_rule_maps_primals_and_tangents_to_results_and_theirs():
+    """Called by itself, without a trace that would call it."""
+    (out,), (tangent,) = jvp_rules[sin_p]((0.5,), (2.0,))
+    assert (out, tangent) == (math.sin(0.5), 2.0 * math.cos(0.5))
+    (out,), (tangent,) = jvp_rules[mul_p]((3.0, 4.0), (1.0, 10.0))
+    assert (out, tangent) == (12.0, 34.0)
 
 
 @given(chains, chains, numbers, numbers)
