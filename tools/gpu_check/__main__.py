@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ class Line:
 
     def __str__(self) -> str:
         seconds = "" if self.seconds is None else f"{self.seconds:.1f} s"
-        return f"{self.name:38} {seconds:>8}  {self.result}"
+        return f"{self.name:50} {seconds:>8}  {self.result}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,12 +73,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(line, flush=True)
             lines.append(line)
 
-    # The laws keep many cores busy and the device idle, so the rest need not wait for them.
-    with tempfile.TemporaryFile("w+") as log:
+    # Compilers keep the cores busy and the device idle, so all but the times runs at once.
+    with tempfile.TemporaryFile("w+") as log, ThreadPoolExecutor(2) as pool:
         laws = start_laws(options.device, log)
+        examples = [pool.submit(run_example, each, end - 60) for each in EXAMPLES]
         try:
-            show("programs beside JAX", run_programs(end))
-            show("examples", run_examples(end))
+            show("programs beside JAX", run_programs(end - 60))
+            show("examples", (example.result() for example in examples))
             show("laws of the primitives", finish_laws(laws, log, end - 60))
         finally:
             laws.kill()
@@ -149,30 +151,31 @@ def run_programs(end: float) -> Iterator[Line]:
         yield Line(name, f"DIED with {code}: {complaint}")
 
 
-def run_examples(end: float) -> Iterator[Line]:
-    for example in EXAMPLES:
-        started = time.monotonic()
-        command = [sys.executable, *f"examples/{example}".split()]
-        limit = max(1.0, min(120.0, end - started))
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
-        except subprocess.TimeoutExpired:
-            yield Line(example, f"STOPPED after {limit:.0f} s")
-            continue
-        last = (done.stderr if done.returncode else done.stdout).strip().rpartition("\n")[2]
-        result = f"FAILED: {last}" if done.returncode else last[:70]
-        yield Line(example, result, time.monotonic() - started)
+def run_example(example: str, end: float) -> Line:
+    started = time.monotonic()
+    command = [sys.executable, *f"examples/{example}".split()]
+    limit = max(1.0, min(120.0, end - started))
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return Line(example, f"STOPPED after {limit:.0f} s")
+    last = (done.stderr if done.returncode else done.stdout).strip().rpartition("\n")[2]
+    result = f"FAILED: {last}" if done.returncode else last[:70]
+    return Line(example, result, time.monotonic() - started)
 
 
 # Laws
 
 
 def start_laws(device: str, log: Any) -> subprocess.Popen[str]:
-    workers = max(2, (os.cpu_count() or 2) - 4)
+    workers = max(1, (os.cpu_count() or 2) - 4)
     command = [
-        *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not nightly"),
-        *("-rf", "--tb=line", f"--device={device}", f"--numprocesses={workers}", LAWS),
+        sys.executable,
+        *["-m", "pytest", "-q", "-rf", "--tb=line", "-p", "no:cacheprovider"],
     ]
+    # pytest-benchmark, where it is installed, refuses to run in several processes
+    command += ["-p", "no:benchmark", "-m", "not nightly", f"--device={device}"]
+    command += [f"--numprocesses={workers}", LAWS]
     return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, text=True)
 
 
@@ -210,7 +213,7 @@ def run_benchmarks(end: float) -> Iterator[Line]:
         row = json.loads(text)
         if row.get("ratio") is not None:
             times = f"{row['ours'] * 1e6:10.1f} us {row['peer'] * 1e6:10.1f} us {row['ratio']:6.2f}"
-            yield Line(row["name"].removeprefix("heavy: ")[:38], times)
+            yield Line(row["name"].removeprefix("heavy: "), times)
     if code:
         yield Line("benchmarks", f"STOPPED: {complaint}")
 

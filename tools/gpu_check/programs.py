@@ -456,8 +456,9 @@ def large_arrays(lib: Any) -> Any:
     """More elements than 32 bits count, where the memory is there."""
     if lib.default_backend() != "gpu":
         return "on a GPU alone"
-    x = lib.numpy.zeros(2**31 + 8, "int8").at[-3].set(5)
-    return [x[-8:], int(lib.numpy.argmax(x)) == 2**31 + 5, x.astype(bool).any()]
+    with lib.enable_x64(True):
+        x = lib.numpy.zeros(2**31 + 8, "int8").at[-3].set(5)
+        return [x[-8:], lib.numpy.argmax(x), x.astype(bool).any()]
 
 
 @program()

@@ -192,6 +192,12 @@ def test_another_library_may_ask_for_a_copy_on_the_cpu(second, dtype, monkeypatc
         x.__dlpack__(dl_device=(1, 0), copy=False)
 
 
+def test_dlpack_shares_the_memory_of_an_array_on_a_chosen_device(second):
+    x = device_put(X, second[1])
+    assert np.shares_memory(np.from_dlpack(x), np.from_dlpack(x))
+    np.testing.assert_array_equal(np.from_dlpack(x), X)
+
+
 def test_arguments_of_two_platforms_do_not_meet(second):
     x, y = device_put(X, second[0]), device_put(X, devices()[0])
     with pytest.raises(ValueError, match="incompatible devices"):

@@ -364,7 +364,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
             raise BufferError(
                 "DLPack does not support random keys; random.key_data(x) gives their words"
             )
-        buffer = buffer_here(self, self.aval)
+        buffer = self._buffer_on_one_device()
         if dl_device not in (None, xla.dlpack_device(buffer)):
             if dl_device != xla.DLPACK_CPU or copy is False:
                 raise BufferError(
@@ -373,13 +373,19 @@ class Array(stage3.Array, metaclass=_ArrayType):
                 )
             on_cpu = shardings.SingleDeviceSharding(xla.devices("cpu")[0])
             buffer = put_array(self, self.aval, on_cpu).buffer
-        # both functions have copied a placed array already
+        # otherwise it is a copy already
         if copy and buffer is self.buffer:
             buffer = self.copy().buffer
         return xla.to_dlpack(buffer, max_version)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return xla.dlpack_device(buffer_here(self, self.aval))
+        return xla.dlpack_device(self._buffer_on_one_device())
+
+    def _buffer_on_one_device(self) -> backend.Buffer:
+        """The array's buffer; of an array on several devices, a copy on the default device."""
+        if self.is_placed and self.sharding.num_devices == 1:
+            return self.buffer
+        return buffer_here(self, self.aval)
 
     def __buffer__(self, flags: int) -> memoryview:
         if self.dtype == float0:

@@ -146,7 +146,7 @@ def to_dlpack(buffer: Buffer, max_version: tuple[int, int] | None = None) -> Any
 
 def dlpack_device(buffer: Buffer) -> tuple[int, int]:
     """DLPack's code for the buffer's device: the type, 1 for a CPU, 2 for CUDA, and the number."""
-    device = buffer._sharding.device
+    device = buffer_device(buffer)
     kind = clients.platform_of((device,))
     if kind not in _DLPACK_TYPES:
         raise BufferError(f"DLPack has no code for devices of the kind {kind!r}")

@@ -63,6 +63,11 @@ def _placement_class() -> Any:
         # One object for equal shardings. JAX, if imported, adds other methods to the base class.
         __eq__, __hash__ = object.__eq__, object.__hash__
 
+        @property
+        def device(self) -> Device:
+            (only,) = self.devices
+            return only
+
         def _to_xla_hlo_sharding(self, ndim: int) -> Any:
             return self.hlo_sharding
 
