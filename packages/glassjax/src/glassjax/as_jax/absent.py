@@ -17,12 +17,19 @@ REASONS = {
     "An array is sharded over the named axes of a mesh: use `NamedSharding`.": """
         jax.extend.sharding.GSPMDSharding""",
     "Lowering writes StableHLO as text; these are parts of JAX's lowering to MLIR objects.": """
-        jax.interpreters.mlir.*""",
+        jax.interpreters.mlir.AxisContext jax.interpreters.mlir.LoweringParameters
+        jax.interpreters.mlir.LoweringResult jax.interpreters.mlir.SPMDAxisContext
+        jax.interpreters.mlir.ShapePolyLoweringState jax.interpreters.mlir.ShardingContext
+        jax.interpreters.mlir.Token jax.interpreters.mlir.TokenSet
+        jax.interpreters.mlir.ir_type_handlers jax.interpreters.mlir.lower_jaxpr_to_*
+        jax.interpreters.mlir.lowerable_effects""",
     "They work on the tracers, jaxprs and references inside JAX's interpreters.": """
         jax.custom_derivatives.remat_opt_p jax.extend.core*.eval_jaxpr_transpose
         jax.experimental.hijax.RefAccum jax.experimental.hijax.TransformedRef
         jax.experimental.hijax.control_flow_allowed_effects
-        jax.interpreters.ad.jvp jax.interpreters.ad.linearize jax.interpreters.partial_eval.*""",
+        jax.interpreters.ad.jvp jax.interpreters.ad.linearize
+        jax.interpreters.partial_eval.custom_partial_eval_rules
+        jax.interpreters.partial_eval.lower_jaxpr* jax.interpreters.partial_eval.new_eqn_recipe""",
     "They need a newer ml_dtypes than the oldest that is supported.": """
         jax.numpy.int1 jax.numpy.uint1""",
     "Writing kernels is unsupported; XLA makes them from functions of arrays.": """
