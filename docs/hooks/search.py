@@ -61,6 +61,8 @@ TERMS = {
     "use/processes/": "distributed, multihost, slurm",
     "use/compiling_ahead/": "ahead of time compilation, aot, export, compilation cache",
     "use/primitives/": "declare a primitive",
+    "use/numpy/": "coming from numpy",
+    "use/pytorch/": "pytorch, torch",
     "use/looking_in/": "debugging, print, callback, nan",
     "use/sharp_bits/": "gotchas, side effects",
     "use/performance/": "slow, profiling",
