@@ -1,7 +1,8 @@
 """What can be run here. New? Begin with `demo`; then `docs -- serve` opens the tutorial.
 
 To begin     demo, docs, study, examples
-Tests        tests runs tests-stage1 to tests-processes; nightly, minimums and newest are longer;
+Tests        tests runs tests-stage1 to tests-processes; nightly is longer, and ends with suites and
+             the ends of what is supported: minimums, minimums-devices, newest;
              tests-browser looks at the site that docs has built; gpu-check tries a GPU
 Sources      lint, format, types, lines
 Speed        bench; instructions fails if a count has grown
@@ -9,7 +10,7 @@ Compatible   compat runs libraries written for JAX on glassjax; compat-on-jax on
              suites runs their own tests
 Searches     fuzz, result-types, ulps, bad-input, soak: for defects that no test covers;
              mutants: are broken rules found by the tests?
-Publishing   build, wheels, publish-docs
+Publishing   build; wheels installs what it has built, on each Python that is there
 
 A session makes its environment once, and then runs without a network; `--reuse-venv=no` makes it
 anew, with the newest versions of what it needs.
@@ -25,7 +26,9 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,19 +58,26 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.setdefault("PYTHONPYCACHEPREFIX", str(Path(".nox/bytecode").absolute()))
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
+REPOSITORY = Path(__file__).parent
 PACKAGES = Path("packages")
-ENVIRONMENT_TEST = "packages/test_environment.py"
+ENVIRONMENT_TEST = str(REPOSITORY / "packages/test_environment.py")
 
 
 @dataclass(frozen=True)
 class Stage:
     name: str  # its directory in packages/, and the end of its sessions' names
     dist: str
-    adds: tuple[str, ...]  # third-party distributions that it brings, directly or not
+    adds: tuple[str, ...]  # further distributions that it brings, directly or not
     smoke: str  # an expression that is true where the stage works
+    module: str = ""  # where it is not named as the distribution
 
     @property
     def import_name(self) -> str:
+        return self.module or self.file_name
+
+    @property
+    def file_name(self) -> str:
+        """The beginning of the names of its wheel and sdist."""
         return self.dist.replace("-", "_")
 
 
@@ -86,9 +96,19 @@ STAGES = (
 )
 WATCH, LIBRARY = STAGES[-2:]
 
+# Two distributions on top of the library, which need not be there.
+COMPILED = Stage(
+    "compiled", "glassjax-compiled", (), "'calls: used' in print_environment_info(True)", "glassjax"
+)
+AS_JAX = Stage(
+    "glassjax-as-jax", "glassjax-as-jax", ("jax", "opt-einsum"), "jax.__name__ == 'glassjax'", "jax"
+)
+DISTRIBUTIONS = (*STAGES, COMPILED, AS_JAX)
+
 
 def up_to(stage: Stage) -> tuple[Stage, ...]:
-    return STAGES[: STAGES.index(stage) + 1]
+    below = STAGES[: DISTRIBUTIONS.index(stage)]
+    return (*below, stage)
 
 
 def expected_distributions(stage: Stage) -> dict[str, str]:
@@ -117,16 +137,24 @@ def is_on_gpu(session: nox.Session) -> bool:
 def install(session: nox.Session, stage: Stage, *requirements: str) -> None:
     """Installs a stage from this checkout, editable, with the stages below it.
 
-    With `--device gpu` after `--`, the library brings what computes there.
+    The library's calls are compiled where that is possible. With `--device gpu` after `--`, it
+    brings what computes there.
     """
     extra = "[cuda13]" if is_on_gpu(session) else ""
     names = [each.name + (extra if each is LIBRARY else "") for each in up_to(stage)]
-    install_once(session, *[a for name in names for a in ("-e", f"packages/{name}")], *requirements)
+    compiled = ["packages/compiled"] if stage is LIBRARY and can_compile() else []
+    editable = [a for name in names for a in ("-e", f"packages/{name}")]
+    install_once(session, *editable, *compiled, *requirements)
+
+
+def can_compile() -> bool:
+    has_compiler = any(map(shutil.which, ("cc", "gcc", "clang", "cl")))
+    return has_compiler and Path(sysconfig.get_path("include"), "Python.h").exists()
 
 
 def install_once(session: nox.Session, *arguments: str) -> None:
     """Installs what is not in the session's environment yet; if it is, no network is needed."""
-    parts = ("*/pyproject.toml", "*/hatch_*.py", "*/src/**/*.pyx")
+    parts = ("*/pyproject.toml", "**/hatch_*.py", "*/src/**/*.pyx")
     made_of = [Path("VERSION"), *(path for part in parts for path in sorted(PACKAGES.glob(part)))]
     text = "\n".join([*arguments, *(path.read_text(encoding="utf-8") for path in made_of)])
     wanted = hashlib.sha256(text.encode()).hexdigest()
@@ -284,10 +312,6 @@ def test_watch_beside_stage_1(session: nox.Session) -> None:
 *STAGES_TESTS, LIBRARY_TESTS = [tests_of(stage) for stage in STAGES]
 
 
-def has_c_compiler() -> bool:
-    return any(map(shutil.which, ("cc", "gcc", "clang", "cl")))
-
-
 @nox.session(name="tests-calls")
 def tests_calls(session: nox.Session) -> None:
     """Tests calls by Python alone, and compiled ones on eight devices."""
@@ -301,8 +325,8 @@ def tests_calls(session: nox.Session) -> None:
     # Eight devices not by our setting, whose default value the tests of settings try.
     session.env.update({"GLASSJAX_COMPILED": "0", "XLA_FLAGS": EIGHT_DEVICES["XLA_FLAGS"]})
     pytest(session, *ON_ALL_CORES, *BY_DAY, *arguments)
-    if not has_c_compiler():
-        session.warn("no C compiler is here: compiled calls are not tested")
+    if not can_compile():
+        session.warn("no C compiler, or no Python.h, is here: compiled calls are not tested")
         return
     session.env["GLASSJAX_COMPILED"] = "required"
     pytest(session, *BY_DAY, *arguments_for(session, tests[:1]))
@@ -368,24 +392,17 @@ def tests_gpu_compiler(session: nox.Session) -> None:
     pytest(session, "--numprocesses=auto", *arguments_for(session, files))
 
 
-@nox.session(name="gpu-check")
-def gpu_check(session: nox.Session) -> None:
-    """Prints what a GPU has to show, in six minutes; `-- --device cpu` rehearses it without one."""
-    skip_below_python_312(session, "JAX of this age is needed beside it")
-    on_cpu = "--device cpu" in " ".join(session.posargs).replace("=", " ")
-    if not on_cpu and not any(map(os.path.exists, DEVICE_FILES)):
-        session.error(f"no GPU of NVIDIA is here: none of {', '.join(DEVICE_FILES)}")
-    names = [each.name + ("[cuda13]" if each is LIBRARY and not on_cpu else "") for each in STAGES]
-    editable = [argument for name in names for argument in ("-e", f"packages/{name}")]
-    install_once(session, *editable, *group("gpu-check"))
-    session.run("python", "-m", "tools.gpu_check", *session.posargs)
+def install_as_jax(session: nox.Session) -> None:
+    """Install the library as JAX. What requires JAX comes later: it finds that requirement met."""
+    install(session, LIBRARY, "packages/glassjax-as-jax")
 
 
 @nox.session
 def compat(session: nox.Session) -> None:
     """Runs libraries written for JAX without it; `-- --quick` some, `-- optax` one of them."""
     skip_below_python_312(session, "flax and others are run in releases for these")
-    install(session, LIBRARY, "packages/glassjax-as-jax", *group("compat"))
+    install_as_jax(session)
+    install_once(session, *group("compat"))
     session.run("python", "-W", "ignore", "-m", "compat", *session.posargs)
 
 
@@ -400,7 +417,8 @@ def compat_on_jax(session: nox.Session) -> None:
 def suites(session: nox.Session) -> None:
     """Runs the test suites of libraries written for JAX; `-- equinox` runs one of them."""
     skip_below_python_312(session, "flax and others are run in releases for these")
-    install(session, LIBRARY, "packages/glassjax-as-jax", *group("compat", "suites"))
+    install_as_jax(session)
+    install_once(session, *group("compat", "suites"))
     sources = session.cache_dir / "suites"
     if not sources.exists():
         require_network(session)
@@ -433,7 +451,8 @@ def nightly(session: nox.Session) -> None:
     pytest(session, *TWO_AT_ONCE, PROCESSES, *session.posargs)
     session.env.update(EIGHT_DEVICES)
     pytest(session, *ON_ALL_CORES, DEVICES, *session.posargs)
-    session.notify("suites", [])
+    for each in "suites", "minimums", "minimums-devices", "newest":
+        session.notify(each, [])
 
 
 # Two rows of sessions. While processes wait, and while a session makes its environment, the other
@@ -471,7 +490,19 @@ def minimums(session: nox.Session) -> None:
         run_tests_of(session, stage)
 
 
-@nox.session(python="3.13", reuse_venv=False)
+SEVERAL_DEVICES = "0.11.2"  # the lowest jaxlib that reads arrays on several devices
+
+
+@nox.session(name="minimums-devices", python="3.12", reuse_venv=False)
+def minimums_devices(session: nox.Session) -> None:
+    """Tests programs on eight CPU devices with the lowest jaxlib that runs them, beside its JAX."""
+    versions = f"jaxlib=={SEVERAL_DEVICES}", f"jax=={SEVERAL_DEVICES}"
+    install(session, LIBRARY, *group("against-jax"), *versions)
+    session.env.update(EIGHT_DEVICES)
+    pytest(session, *ON_ALL_CORES, *BY_DAY, DEVICES, *session.posargs)
+
+
+@nox.session(python="3.14", reuse_venv=False)
 def newest(session: nox.Session) -> None:
     """Tests every package on the newest Python, with the newest numpy and jaxlib."""
     install(session, LIBRARY, *group("long-test"))
@@ -602,6 +633,9 @@ def ulps(session: nox.Session) -> None:
 
 # What is published
 
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")  # those of CLASSIFIERS in packages/hatch_build.py
+DIST = Path("dist").absolute()
+
 
 @nox.session(name="publish-docs")
 def publish_docs(session: nox.Session) -> None:
@@ -624,31 +658,90 @@ def publish_docs(session: nox.Session) -> None:
 
 @nox.session(reuse_venv=False)
 def build(session: nox.Session) -> None:
-    """Builds every package into dist/: an sdist, and a wheel from that sdist."""
+    """Builds every distribution into dist/: an sdist, and a wheel from that sdist.
+
+    GLASSJAX_REPOSITORY_URL and GLASSJAX_SITE_URL are what their metadata links to. The wheel of
+    compiled calls is for this Python and machine; cibuildwheel makes the others from its sdist.
+    """
     session.install(*group("build"))
-    shutil.rmtree("dist", ignore_errors=True)
-    for stage in STAGES:
-        args = "--no-isolation", "--outdir=dist", f"packages/{stage.name}"
-        session.run("python", "-m", "build", *args)
+    if not os.environ.get("GLASSJAX_REPOSITORY_URL"):
+        session.warn("GLASSJAX_REPOSITORY_URL is not set: nothing links to the repository")
+    shutil.rmtree(DIST, ignore_errors=True)
+    for each in DISTRIBUTIONS:
+        what = ["--sdist"] if each is COMPILED and not can_compile() else []
+        options = *what, "--no-isolation", f"--outdir={DIST}"
+        session.run("python", "-m", "build", *options, f"packages/{each.name}", silent=True)
+    session.run("twine", "check", "--strict", *files_to_publish())
 
 
-def wheel_of(stage: Stage) -> str:
-    name = f"wheel-{stage.name}"
+def files_to_publish() -> list[str]:
+    return sorted(str(path) for pattern in ("*.whl", "*.tar.gz") for path in DIST.glob(pattern))
 
-    def run(session: nox.Session) -> None:
-        wheels = [
-            str(wheel)
-            for each in up_to(stage)
-            for wheel in Path("dist").glob(f"{each.import_name}-*.whl")
-        ]
-        session.install(*wheels)
-        session.run("python", ENVIRONMENT_TEST, env=expected_distributions(stage))
-        with session.chdir(session.create_tmp()):  # away from the sources
-            session.run("python", "-c", smoke_test(stage))
 
-    run.__doc__ = f"Installs the wheel of {stage.dist} into an empty environment and tries it."
-    nox.session(name=name, reuse_venv=False, requires=["build"])(run)
-    return name
+@nox.session(python=PYTHONS, requires=["build"], reuse_venv=False)
+def wheels(session: nox.Session) -> None:
+    """Installs what `build` has made from an index of its own, and tries it away from the sources.
+
+    Every distribution alone: what it brings, whether it works, `pip check`. Then the demo, and the
+    tests of the stages and most of those of the library, with all distributions but the alias of
+    JAX. In the end a table of sizes and times.
+    """
+    rows = ["distribution          wheel KB  site-packages MB  install s"]
+    with tempfile.TemporaryDirectory() as temporary, session.chdir(temporary):
+        index = package_index(Path("index").absolute())
+        for each in DISTRIBUTIONS:
+            began = time.monotonic()
+            python = new_environment(session, each.name, index, each.dist)
+            seconds = time.monotonic() - began
+            session.run(python, ENVIRONMENT_TEST, env=expected_distributions(each), external=True)
+            session.run(python, "-c", smoke_test(each), external=True)
+            session.run(python, "-m", "pip", "check", external=True)
+            wheel = max(DIST.glob(f"{each.file_name}-*.whl"), key=os.path.getmtime, default=None)
+            size = wheel.stat().st_size / 1e3 if wheel else 0
+            installed = megabytes(Path(each.name))
+            rows.append(f"{each.dist:20} {size:9.0f} {installed:17.1f} {seconds:10.1f}")
+            shutil.rmtree(each.name)
+        began = time.monotonic()
+        test_installed(session, index)
+        rows.append(f"demo and tests: {time.monotonic() - began:.0f} s")
+    session.log("\n".join(["sizes and times:", *rows]))
+
+
+def package_index(index: Path) -> str:
+    """The address of an index of dist/, of which pip reads a page for each distribution."""
+    for each in DISTRIBUTIONS:
+        page = index / each.dist / "index.html"
+        page.parent.mkdir(parents=True)
+        files = [Path(file) for file in files_to_publish()]
+        page.write_text(
+            "\n".join(
+                f'<a href="{file.as_uri()}">{file.name}</a>'
+                for file in files
+                if file.name.startswith(f"{each.file_name}-")
+            )
+        )
+    return index.as_uri()
+
+
+def new_environment(session: nox.Session, place: str, index: str, *requirements: str) -> str:
+    """The Python of a new environment, into which pip has installed requirements."""
+    options = "--quiet", "--no-setuptools", "--python"
+    of_session = str(Path(session.bin, "python"))
+    command = sys.executable, "-m", "virtualenv", *options, of_session, place
+    session.run(*command, external=True)
+    folder = "Scripts" if os.name == "nt" else "bin"
+    python = str(Path(place, folder, "python").absolute())
+    pip = "-m", "pip", "install", "-qq", "--no-cache-dir"
+    session.run(python, *pip, f"--extra-index-url={index}", *requirements, external=True)
+    return python
+
+
+def megabytes(environment: Path) -> float:
+    """The size of what was installed, without pip."""
+    (site_packages,) = environment.glob("[Ll]ib/**/site-packages")
+    files = [path for path in site_packages.rglob("*") if path.is_file() and not path.is_symlink()]
+    of_pip = [path for path in files if path.relative_to(site_packages).parts[0].startswith("pip")]
+    return sum(path.stat().st_size for path in set(files) - set(of_pip)) / 1e6
 
 
 def smoke_test(stage: Stage) -> str:
@@ -659,14 +752,32 @@ from importlib.resources import files
 import {package}
 from {package} import *
 assert {package}.__file__.startswith(sys.prefix)
-assert files({package}).joinpath("py.typed").is_file()
+assert files("{package}").joinpath("py.typed").is_file()
 assert {stage.smoke}
 """
 
 
-WHEELS = [wheel_of(stage) for stage in STAGES]
+# Tests need of the repository what lies beside them, but no sources.
+BESIDE_TESTS = (
+    "conftest.py", "pyproject.toml", "tests/support", "packages/*/README.md", "packages/*/tests",
+    "examples/*.py",
+)  # fmt: skip
+# Not of the library: house/, which reads its sources, and rooms that start many processes.
+OF_WHEELS = ("stage1", "stage2", "stage3", "stage4", "watch", *(
+    f"glassjax/tests/{room}" for room in ("lax", "numpy", "runtime", "transforms")
+))  # fmt: skip
 
 
-@nox.session(venv_backend="none", requires=WHEELS)
-def wheels(session: nox.Session) -> None:
-    """Runs all of the wheel sessions above."""
+def test_installed(session: nox.Session, index: str) -> None:
+    names = [LIBRARY.dist, *([COMPILED.dist] if can_compile() else [])]
+    tools = group("demo", "long-test")
+    python = new_environment(session, "all", index, *names, *tools)
+    for pattern in BESIDE_TESTS:
+        for path in REPOSITORY.glob(pattern):
+            copy = shutil.copytree if path.is_dir() else shutil.copy
+            target = Path(path.relative_to(REPOSITORY))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            copy(path, target)
+    session.run(python, "examples/digits.py", external=True)
+    tests = [f"packages/{place}" for place in OF_WHEELS]
+    session.run(python, "-m", "pytest", "-q", *ON_ALL_CORES, *BY_DAY, *tests, external=True)

@@ -1,7 +1,7 @@
-"""The extension module for calls, built from `compiled_calls.pyx` when glassjax is installed.
+"""The extension module for calls: `compiled_calls.pyx`, installed by glassjax-compiled.
 
-It is used if it exists and was built from the source beside this file. The environment variable
-GLASSJAX_COMPILED=0 disables it.
+It is used if it is installed and was built from the source beside this file. The environment
+variable GLASSJAX_COMPILED=0 disables it.
 """
 
 import importlib
@@ -20,12 +20,28 @@ def find() -> tuple[Any, str]:
     try:
         found = importlib.import_module("_glassjax_calls")
     except ImportError as error:
-        return None, f"not there: {error}"
-    if failure := getattr(found, "failure", None):
-        return None, f"not built: {failure}"
+        return None, f"not installed, pip install 'glassjax[compiled]' does so: {error}"
     if found.built_from != zlib.crc32(SOURCE.read_bytes()):
-        return None, "not used: built for another version of glassjax; install glassjax again"
+        return None, f"not used: {_mismatch()}"
     return found, "used"
+
+
+def _mismatch() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    def installed(name: str) -> str:
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            return "run from its sources"
+
+    ours, theirs = installed("glassjax"), installed("glassjax-compiled")
+    remedy = (
+        f"pip install glassjax-compiled=={ours}"
+        if ours != theirs and ours[0].isdigit()
+        else "install ./packages/compiled of the same sources again"
+    )
+    return f"glassjax-compiled {theirs} was built for another glassjax than this, {ours}; {remedy}"
 
 
 module, state = find()
