@@ -68,7 +68,7 @@ class Stage:
     name: str  # its directory in packages/, and the end of its sessions' names
     dist: str
     adds: tuple[str, ...]  # further distributions that it brings, directly or not
-    smoke: str  # an expression that is true where the stage works
+    smoke: str  # an expression that is true where the stage works, of its module `m`
     module: str = ""  # where it is not named as the distribution
 
     @property
@@ -82,26 +82,30 @@ class Stage:
 
 
 STAGES = (
-    Stage("stage1", "glassjax-stage1", (), "derivative(lambda x: mul(x, x), 3.0) == 6.0"),
-    Stage("stage2", "glassjax-stage2", ("numpy",), "jvp(sin, (0.0,), (1.0,)) == (0.0, 1.0)"),
+    Stage("stage1", "glassjax-stage1", (), "m.derivative(lambda x: m.mul(x, x), 3.0) == 6.0"),
+    Stage("stage2", "glassjax-stage2", ("numpy",), "m.jvp(m.sin, (0.0,), (1.0,)) == (0.0, 1.0)"),
     Stage(
         "stage3",
         "glassjax-stage3",
         ("jaxlib", "ml-dtypes", "scipy"),
-        "jit(lambda x: -x)(2.0) == -2.0",
+        "m.jit(lambda x: -x)(2.0) == -2.0",
     ),
-    Stage("stage4", "glassjax-stage4", (), "grad(lambda x: x * x)(3.0) == 6.0"),
-    Stage("watch", "glassjax-watch", (), "str(Recording(1)) == 'no steps'"),
-    Stage("glassjax", "glassjax", (), "jit(grad(lambda x: x * x))(3.0) == 6.0"),
+    Stage("stage4", "glassjax-stage4", (), "m.grad(lambda x: x * x)(3.0) == 6.0"),
+    Stage("watch", "glassjax-watch", (), "str(m.Recording(1)) == 'no steps'"),
+    Stage("glassjax", "glassjax", (), "m.jit(m.grad(lambda x: x * x))(3.0) == 6.0"),
 )
 WATCH, LIBRARY = STAGES[-2:]
 
 # Two distributions on top of the library, which need not be there.
 COMPILED = Stage(
-    "compiled", "glassjax-compiled", (), "'calls: used' in print_environment_info(True)", "glassjax"
+    "compiled",
+    "glassjax-compiled",
+    (),
+    "'calls: used' in m.print_environment_info(True)",
+    "glassjax",
 )
 AS_JAX = Stage(
-    "glassjax-as-jax", "glassjax-as-jax", ("jax", "opt-einsum"), "jax.__name__ == 'glassjax'", "jax"
+    "glassjax-as-jax", "glassjax-as-jax", ("jax", "opt-einsum"), "m.__name__ == 'glassjax'", "jax"
 )
 DISTRIBUTIONS = (*STAGES, COMPILED, AS_JAX)
 
@@ -224,7 +228,7 @@ def pytest(session: nox.Session, *arguments: str) -> None:
     selected = any(arg.startswith(("-k", "-m", "--changed", "--last")) for arg in session.posargs)
     session.run(
         *("pytest", *arguments),
-        env={**KEEPING_PROGRAMS, "TESTS_SESSION": session.name},
+        env={**KEEPING_PROGRAMS, **session.env, "TESTS_SESSION": session.name},
         success_codes=[0, NO_TEST_WAS_SELECTED] if selected else [0],
     )
 
@@ -491,6 +495,8 @@ def tests(session: nox.Session) -> None:
 def minimums(session: nox.Session) -> None:
     """Tests every package on the oldest Python, with the lowest numpy and jaxlib it declares."""
     install(session, LIBRARY, *group("long-test"), *lowest_versions())
+    # XLA of jaxlib 0.10 logs errors while it loads a program, on processors with slow gathers.
+    session.env["GLASSJAX_ENABLE_COMPILATION_CACHE"] = "false"
     for stage in STAGES:
         run_tests_of(session, stage)
 
@@ -752,9 +758,8 @@ def smoke_test(stage: Stage) -> str:
     return f"""
 import sys
 from importlib.resources import files
-import {package}
-from {package} import *
-assert {package}.__file__.startswith(sys.prefix)
+import {package} as m
+assert m.__file__.startswith(sys.prefix)
 assert files("{package}").joinpath("py.typed").is_file()
 assert {stage.smoke}
 """
@@ -765,7 +770,7 @@ BESIDE_TESTS = (
     "conftest.py", "pyproject.toml", "tests/support", "packages/*/README.md", "packages/*/tests",
     "examples/*.py",
 )  # fmt: skip
-# Those of the stages, and of the library's transformations and calls. All others take an hour.
+# All of the stages; of the library, which has many more, transformations and compiled calls.
 OF_WHEELS = (
     "stage1/tests", "stage2/tests", "stage3/tests", "stage4/tests", "watch/tests",
     "glassjax/tests/transforms", "glassjax/tests/runtime/test_calls.py",

@@ -132,7 +132,7 @@ PROGRAM = """
 
 
 def in_fresh_process(directory, program=PROGRAM, **variables):
-    """Its output, and the lines that it logged: "hit:" and "miss", and nothing else."""
+    """Its output, and what the cache logged: "hit:" and "miss"."""
     env = os.environ | {
         "GLASSJAX_ENABLE_COMPILATION_CACHE": "true",
         "GLASSJAX_COMPILATION_CACHE_DIR": str(directory),
@@ -141,7 +141,12 @@ def in_fresh_process(directory, program=PROGRAM, **variables):
     command = [sys.executable, "-W", "error", "-c", textwrap.dedent(program)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return done.stdout, done.stderr.split()
+    return done.stdout, logged(done.stderr)
+
+
+def logged(text):
+    """The lines of the cache. XLA of jaxlib 0.10 adds some of its own on some processors."""
+    return [line for line in text.splitlines() if line in ("hit:", "miss")]
 
 
 @pytest.fixture(scope="module")
@@ -805,7 +810,7 @@ def test_many_processes_at_once(tmp_path):
     results = [process.communicate(timeout=300) for process in processes]
     assert [process.returncode for process in processes] == [0] * 4, results
     assert len({out for out, _ in results}) == 1
-    programs = len(results[0][1].split())
+    programs = len(logged(results[0][1]))
     assert len(list(cache.iterdir())) == programs
     out, events = in_fresh_process(cache)
     assert out == results[0][0]
