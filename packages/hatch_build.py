@@ -1,12 +1,12 @@
 """Metadata that all distributions share: one version, siblings pinned to it, one set of links.
 
-The version is that of the file `VERSION` at the root of the repository. A distribution lists its
+The version stands in the file `VERSION` at the root of the repository. A distribution lists its
 dependencies, and its extras, under `[tool.hatch.metadata.hooks.custom]`, where `{version}` stands
 for that version.
 
-The address of the repository is the environment variable GLASSJAX_REPOSITORY_URL; that of the
-site, where it is published, GLASSJAX_SITE_URL. A README links to files of the repository by
-relative paths: in the metadata these are absolute, or plain text if there is no address.
+Two environment variables are addresses for links: GLASSJAX_REPOSITORY_URL and GLASSJAX_SITE_URL. A
+README links to files of the repository by relative paths; in the metadata these are absolute, or
+plain text if there is no address.
 
 An sdist has left the repository: its PKG-INFO already says what this hook computes, and
 `hatch_sdist.toml`, which travels in it as `hatch.toml`, turns the hook off.
