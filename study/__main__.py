@@ -4,6 +4,7 @@
     ./noxw -s study -- stage1 --watch          checks it whenever a file of it is saved
     ./noxw -s study -- stage1 --start-over
     ./noxw -s study -- stage2 --milestone      runs a program on what you wrote, once all steps hold
+    ./noxw -s study -- puzzles                 puzzles of one line each
     ./noxw -s study -- status                  all stages, with their marks
     ./noxw -s study -- mark FOLDER ...         marks workbooks of others, by tests of the repository
     .nox/study/bin/python -m study stage1      the same, started sooner
@@ -21,6 +22,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from study import puzzles
 from study.milestones import milestone_of, run_milestone
 from study.steps import STAGES, steps_of
 from study.workbook import Outcome, Workbook
@@ -30,7 +32,7 @@ WORKBOOKS = Path(__file__).parent / "workbooks"
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="study", description=__doc__.partition("\n")[0])
-    parser.add_argument("task", choices=[*STAGES, "status", "mark"])
+    parser.add_argument("task", choices=[*STAGES, "puzzles", "status", "mark"])
     parser.add_argument("folders", nargs="*", type=Path, help="workbooks to mark")
     parser.add_argument("--folder", type=Path, help="instead of study/workbooks/STAGE")
     parser.add_argument("--watch", action="store_true", help="check whenever a file is saved")
@@ -40,6 +42,11 @@ def main() -> None:
     match options.task:
         case "status":
             print(*status(WORKBOOKS), sep="\n")
+        case "puzzles":
+            file = options.folder or WORKBOOKS / "puzzles.py"
+            if not file.exists() or options.start_over:
+                puzzles.make(file)
+            print(*puzzles.report(file), sep="\n")
         case "mark":
             for folder in options.folders:
                 print(*marked(folder.resolve()), sep="\n", flush=True)

@@ -12,6 +12,7 @@ import pytest
 from shares import one_in
 from tables import for_each
 
+from study import puzzles
 from study.__main__ import last_report, main, marked, report, status
 from study.milestones import milestone_of, run_milestone
 from study.steps import ROOT, STAGES, folder_of_tests, package_of, steps_of
@@ -264,13 +265,37 @@ def test_status_shows_all_stages(tmp_path):
 
 
 def test_marks_are_given_by_the_tests_of_the_repository(tmp_path):
-    workbook = made("stage1", tmp_path, blanks={4, 7})
+    workbook = made("stage1", tmp_path, blanks={6, 7})
     for file in (workbook.folder / "tests").glob("*.py"):
         file.write_text("")
-    total, *steps = marked(workbook.folder)
     marks = [step.marks for step in workbook.steps]
-    assert total.endswith(f"stage1, {sum(marks) - marks[3] - marks[6]} of {sum(marks)} marks")
-    assert [int(line.split()[0]) for line in steps] == [
-        0 if number in (4, 7) else mark for number, mark in enumerate(marks, 1)
-    ]
+    total, *steps = marked(workbook.folder)
+    assert total.endswith(f"stage1, {sum(marks[:5])} of {sum(marks)} marks")
+    assert [int(line.split()[0]) for line in steps] == [*marks[:5], 0, 0]
     assert [*marked(tmp_path)] == [f"{tmp_path}: no workbook"]
+
+
+@for_each("puzzle", puzzles.PUZZLES)
+def test_a_puzzle_holds_by_its_solution_and_not_as_it_begins(puzzle, tmp_path):
+    file = tmp_path / "puzzles.py"
+    for line, holds in ((puzzle.start, False), (puzzle.solution, True)):
+        file.write_text("\n".join([puzzles.HEAD, puzzles.written(puzzle, line)]))
+        (said,) = (each for each in puzzles.report(file) if f" {puzzle.name}: " in each)
+        assert said.startswith("  yes" if holds else "  -"), said
+
+
+def test_a_puzzle_shows_what_is_wanted_beside_what_was_found(tmp_path):
+    file = tmp_path / "puzzles.py"
+    puzzles.make(file)
+    assert "MappedAxisError" in "\n".join(puzzles.report(file))
+    solved = {each.name: each.solution for each in puzzles.PUZZLES}
+    solved["shift"] = "y"
+    lines = (puzzles.written(each, solved[each.name]) for each in puzzles.PUZZLES)
+    file.write_text("\n".join([puzzles.HEAD, *lines]))
+    assert [*puzzles.report(file)][-5:] == [
+        "  wanted      found",
+        "   . # . .     # . . .",
+        "   . . # .     . # . .",
+        "   . . . #     . . # .",
+        "   . . . .     . . . #",
+    ]
