@@ -51,7 +51,7 @@ def chosen(lines: list[str]) -> list[str]:
 
 
 def sections(lines: list[str], shown: tuple[str, ...]) -> Iterator[str]:
-    """Those about lines of the program that are shown; dots for others, and what is in no section."""
+    """What is about the shown lines of the program, or about none; dots for what is left out."""
     number = 0
     numbered = []
     for line in lines:
