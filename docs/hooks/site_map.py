@@ -4,7 +4,9 @@
     ```
 
 shows it: a cell is the rule of an interpreter for a primitive. It has the colour of the stage that
-the rule is in, and links to where the tutorial shows it.
+the rule is in, the rule in short, and a link to where the tutorial shows it. A panel beside the
+table shows the whole rule of the cell that the reader points at, touches or moves to by the arrow
+keys; `docs/assets/map.js` does that.
 """
 
 import ast
@@ -16,6 +18,10 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mkdocs.utils import get_relative_url
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 from source import Source, shown
 
 if TYPE_CHECKING:
@@ -26,15 +32,23 @@ LEARN = Path(__file__).parents[1] / "learn"
 FENCE = re.compile(r"^```map\n```$", re.M)
 HEADING = re.compile(r"^##+ +(.*)$", re.M)
 
-# The columns: name, table, and the file that fills it for most primitives.
+# The columns: name, table, and the file that fills it for most primitives; None if one rule, which
+# is the method that processes any primitive, is that of all of them.
 INTERPRETERS = [
     ("evaluate", "impl_rules", "stage2/primitives.py"),
     ("jvp", "jvp_rules", "stage2/jvp_rules.py"),
     ("vmap", "vmap_rules", "stage2/vmap_rules.py"),
+    ("stage", "staging", None),
     ("types", "abstract_eval_rules", "stage3/abstract_eval.py"),
     ("lower", "lowering_rules", "stage3/lowering_rules.py"),
+    ("partial eval", "partial_eval_rules", None),
     ("transpose", "transpose_rules", "stage4/transpose_rules.py"),
 ]
+# The rules of all primitives that have none of their own: file, method, the rule in short.
+SHARED = {
+    "staging": ("stage3/staging.py", "JaxprTrace.process", "an equation"),
+    "partial_eval_rules": ("stage4/partial_eval.py", "PartialEvalTrace.process", "now / later"),
+}
 HIGHER_ORDER = [
     "stage3/jit_rules.py",
     "stage4/jit_rules.py",
@@ -48,20 +62,24 @@ FILLED_BY = {
     "defzero": "jvp_rules",
     "deftranspose": "transpose_rules",
 }
+NOT_LINEAR = ("# not linear, so it has no transpose",)
 # In stage 1 the rules of an interpreter are the cases of its method.
 FIRST = {
     "impl_rules": ("stage1/interpreter.py", "EvalInterpreter"),
     "jvp_rules": ("stage1/jvp.py", "JVPInterpreter"),
+    "staging": ("stage1/staging.py", "StagingInterpreter.interpret_op"),
 }
+OPERATORS = {"add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "div": ast.Div, "power": ast.Pow}
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A statement that gives an interpreter its rule for a primitive."""
+    """A statement that gives an interpreter its rule for a primitive, in full and in short."""
 
     file: str
     line: int
-    text: str
+    parts: tuple[str, ...]  # the statement, and the functions that it is made of
+    short: str
 
     @property
     def stage(self) -> str:
@@ -75,29 +93,46 @@ def on_page_markdown(markdown: str, page: "Page", files: "Files", **kwargs: Any)
     return FENCE.sub(lambda fence: table, markdown)
 
 
+def on_post_page(output: str, page: "Page", **kwargs: Any) -> str:
+    if 'class="map"' not in output:
+        return output
+    url = get_relative_url("assets/map.js", page.url)
+    return output.replace("</head>", f'<script type="module" src="{url}"></script></head>', 1)
+
+
 def html(page: "Page", files: "Files") -> Iterator[str]:
     places = shown_lines()
+    numbers: dict[str, int] = {}  # of the parts of rules, which several cells may share
+
+    def cell(tag: str, rule: Rule, title: str) -> str:
+        parts = " ".join(str(numbers.setdefault(part, len(numbers))) for part in rule.parts)
+        title = f"{title}, stage {rule.stage}" if rule.file else title
+        return (
+            f'<td><{tag} data-parts="{parts}" data-title="{title}">{escape(rule.short)}'
+            f"</{tag.split()[0]}></td>"
+        )
+
     head = "".join(f'<th scope="col">{name}</th>' for name, *_ in INTERPRETERS)
-    yield f'<table class="map"><thead><tr><th></th>{head}</tr></thead><tbody>'
+    yield f'<table class="map"><thead><tr><td></td>{head}</tr></thead><tbody>'
     for names in rows():
         label = " ".join(f"<code>{name}</code>" for name in names)
         yield f'<tr><th scope="row">{label}</th>'
         for interpreter, table, _ in INTERPRETERS:
             rule = rules().get((names[0], table))
+            title = f"{' '.join(names)}: {interpreter}"
             if rule is None:
-                yield f'<td title="{names[0]} is not linear: it has no transpose"></td>'
+                yield cell("span", Rule("", 0, NOT_LINEAR, "none"), title)
                 continue
             where, anchor = places.get(
                 (rule.file, rule.line), (f"learn/stage{rule.stage}/index.md", "")
             )
             url = files.get_file_from_path(where).url_relative_to(page.file) + anchor
-            says = f"{' '.join(names)}: {interpreter}, stage {rule.stage}"
-            yield (
-                f'<td><a class="stage-{rule.stage}" href="{url}" aria-label="{says}" '
-                f'title="{escape(rule.text)}"></a></td>'
-            )
+            yield cell(f'a class="stage-{rule.stage}" href="{url}"', rule, title)
         yield "</tr>"
-    yield "</tbody></table>"
+    yield '</tbody></table><div class="map-rules" hidden>'
+    for part in numbers:
+        yield f"<div>{highlight(part, PythonLexer(), HtmlFormatter(nowrap=True))}</div>"
+    yield "</div>"
 
 
 def rows() -> list[list[str]]:
@@ -114,24 +149,100 @@ def rows() -> list[list[str]]:
 def rules() -> dict[tuple[str, str], Rule]:
     """The rule for each primitive and table."""
     found: dict[tuple[str, str], Rule] = {}
-    for file in [file for *_, file in INTERPRETERS] + HIGHER_ORDER:
+    for file in [file for *_, file in INTERPRETERS if file] + HIGHER_ORDER:
         source = Source.read(file)
         for node in source.tree.body:
-            text = "\n".join(source.lines[node.lineno - 1 : node.end_lineno])
-            for key in filled(node):
-                found[key] = Rule(file, node.lineno, text)
+            for primitive, table in filled(node):
+                parts = tuple(map(source.text_of, [node, *definitions(source, node)]))
+                found[primitive, table] = Rule(file, node.lineno, parts, in_short(node, primitive))
+    primitives = [primitive for primitive, table in found if table == "impl_rules"]
+    for table, (file, method, short) in SHARED.items():
+        for primitive in primitives:
+            found.setdefault((primitive, table), method_of(file, method, short))
     for table, (file, name) in FIRST.items():
         (node,) = Source.read(file).definitions(name)
         for primitive in ("add", "mul"):
+            later = found[primitive, table]
+            if isinstance(node, ast.FunctionDef):
+                found[primitive, table] = method_of(file, name, later.short)
+                continue
             case = next(
                 each
                 for each in ast.walk(node)
                 if isinstance(each, ast.match_case)
                 and f"Op.{primitive}" in ast.unparse(each.pattern)
             )
-            body = case.body[0]
-            found[primitive, table] = Rule(file, body.lineno, ast.unparse(case))
+            parts = ast.unparse(case), f"# of arrays, in stage {later.stage}:", *later.parts
+            found[primitive, table] = Rule(file, case.body[0].lineno, parts, later.short)
     return found
+
+
+def method_of(file: str, name: str, short: str) -> Rule:
+    source = Source.read(file)
+    (node,) = source.definitions(name)
+    return Rule(file, node.lineno, (source.text_of(node),), short)
+
+
+def definitions(source: Source, node: ast.stmt) -> list[ast.stmt]:
+    """The functions of the file that a rule is made of."""
+    names = [each.id for each in ast.walk(node) if isinstance(each, ast.Name)]
+    return [
+        each
+        for name in dict.fromkeys(names)
+        for each in source.tree.body
+        if isinstance(each, ast.FunctionDef) and each.name == name and name not in FILLED_BY
+    ]
+
+
+def in_short(node: ast.stmt, primitive: str) -> str:
+    """A rule as a formula, or the name of what makes it."""
+    if isinstance(node, ast.For):
+        return in_short(node.body[0], primitive)
+    if isinstance(node, ast.Assign):
+        made_by, formulas = "", [node.value]
+    else:
+        made_by = ast.unparse(node.value.func)
+        formulas = [each for each in node.value.args[1:] if ast.unparse(each) != "None"]
+    if made_by == "deflinear":
+        return f"{primitive}(t)"
+    if made_by == "defzero":
+        return "0"
+    text = ", ".join(dict.fromkeys(formula(each, primitive) for each in formulas))
+    return re.sub(r"\b_", "", text)
+
+
+def formula(node: ast.expr, primitive: str) -> str:
+    if isinstance(node, ast.Lambda):
+        body = node.body
+        (body,) = body.elts if isinstance(body, ast.List) else (body,)
+        return ast.unparse(WithOperators().visit(ast.parse(ast.unparse(body), mode="eval")))
+    if isinstance(node, ast.Call):
+        maker = ast.unparse(node.func)
+        first = node.args[0]
+        if maker == "_by":
+            return ast.unparse(first)
+        if isinstance(first, ast.Constant):
+            return str(first.value)
+        if isinstance(first, ast.Lambda):
+            return formula(first, primitive)
+        return "own rule" if maker == "partial" else maker.replace("_", " ")
+    return "own rule"
+
+
+class WithOperators(ast.NodeTransformer):
+    """Writes `t * cos(x)` for `mul(t, cos(x))`."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        name = ast.unparse(node.func)
+        if name in OPERATORS and len(node.args) == 2:
+            return ast.BinOp(node.args[0], OPERATORS[name](), node.args[1])
+        if name == "neg":
+            return ast.UnaryOp(ast.USub(), node.args[0])
+        if name == "bind1":
+            name = primitive_of(node.args[0])
+            return ast.Call(ast.Name(name), node.args[1:], [])
+        return node
 
 
 def filled(node: ast.stmt) -> Iterator[tuple[str, str]]:

@@ -200,6 +200,9 @@ class Source:
     def tree(self) -> ast.Module:
         return ast.parse(self.text)
 
+    def text_of(self, node: ast.stmt) -> str:
+        return textwrap.dedent("\n".join(self.lines[node.lineno - 1 : node.end_lineno]))
+
     def numbers(self, item: str) -> list[int]:
         """The numbers of the lines that an item names."""
         if item == "imports":
