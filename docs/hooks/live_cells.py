@@ -1,4 +1,4 @@
-"""mkdocs hook: live cells, blocks of the first stage that the reader can edit and run.
+"""mkdocs hook: live cells, blocks of `JAX in 100 lines` and stage 1 that one can edit and run.
 
 They run in the browser's own Python, Pyodide, which docs/assets/cells/ loads when it is first
 needed, with the files that this hook puts beside it: the first stage, what watches it, and the
@@ -25,7 +25,7 @@ RUNNER = ROOT / "docs/assets/cells/cell_runner.py"
 
 
 def is_live(block: Block) -> bool:
-    return block.session.startswith("stage1")
+    return block.session.startswith(("stage1", "zero"))
 
 
 def on_page_markdown(markdown: str, **kwargs: Any) -> str:

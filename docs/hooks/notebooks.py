@@ -14,6 +14,7 @@ from typing import Any
 
 import changes
 import figures
+import hundred_lines
 import questions
 import source
 from blocks import Block, blocks
@@ -76,6 +77,8 @@ def notebook(page: str, markdown: str) -> dict[str, Any]:
 
 def requirements(page: str) -> str:
     """What must be installed to run a chapter."""
+    if page == hundred_lines.PAGE:
+        return "A chapter of the tutorial of glassjax. It needs nothing but Python."
     stage = CHAPTER.fullmatch(page)[1]
     last = int(stage[-1]) if stage and stage != "watch" else 4
     packages = [f"./packages/stage{number}" for number in range(1, last + 1)]
@@ -152,6 +155,7 @@ def plain(markdown: str) -> str:
     """What Jupyter shows as the site shows `markdown`."""
     text = questions.plain(figures.FENCE.sub(picture, markdown))
     text = changes.on_page_markdown(source.on_page_markdown(text))
+    text = hundred_lines.with_quotes(text)
     text = TITLE.sub(r"\1*\3*\n\n\1```\2", text)
     return CODE_OR_LINK.sub(lambda found: found[1] or found[2], text)
 
