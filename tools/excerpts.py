@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs/hooks"))
 
 import changes  # noqa: E402
+import hundred_lines  # noqa: E402
 import source  # noqa: E402
 
 
@@ -18,7 +19,7 @@ def pages() -> list[Path]:
 
 
 def filled(markdown: str) -> str:
-    return changes.filled(source.filled(markdown))
+    return hundred_lines.filled(changes.filled(source.filled(markdown)))
 
 
 def main() -> None:

@@ -1,18 +1,17 @@
 """mkdocs hook: the hundred lines of `JAX in 100 lines`, and the chapters that grow them.
 
 The lines are the cells of docs/learn/zero.md that print nothing; their titles count them. A later
-chapter quotes those that it grows, by the names that `source.py` knows, and says what becomes of
-them:
+chapter shows those that it grows, by the names that `source.py` knows:
 
-    ```grows run, Interpreter.__call__
-    The current interpreter becomes a context variable, so that threads do not interfere.
+    ```python grows="run; Interpreter.__call__"
     ```
+
+`python -m tools.excerpts` writes the lines into it; a page whose lines differ ends a strict build.
 """
 
 import functools
-import posixpath
+import logging
 import re
-import textwrap
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -24,13 +23,15 @@ from source import Source
 
 DOCS = Path(__file__).parents[1]
 PAGE = "learn/zero.md"
-FENCE = re.compile(r"^```grows ([^\n]+)\n(.*?)^```[ \t]*$", re.M | re.S)
+FENCE = re.compile(r'^```python grows="([^"\n]+)"\n(.*?)^```[ \t]*$', re.M | re.S)
+
+log = logging.getLogger("mkdocs.hooks.hundred_lines")
 
 
 def on_page_markdown(markdown: str, page: Page, **kwargs: Any) -> str:
-    if page.file.src_uri == PAGE:
-        return with_counts(markdown)
-    return with_quotes(markdown, posixpath.relpath(PAGE, posixpath.dirname(page.file.src_uri)))
+    if markdown != filled(markdown):
+        log.warning(f"{page.file.src_uri}: not what {PAGE} has; run python -m tools.excerpts")
+    return with_counts(markdown) if page.file.src_uri == PAGE else with_titles(markdown)
 
 
 def is_part(block: Block) -> bool:
@@ -71,42 +72,49 @@ def program() -> Source:
     return Source(PAGE, "\n\n".join(block.code for block in blocks(page) if is_part(block)))
 
 
-def with_quotes(markdown: str, link: str = PAGE) -> str:
-    """A chapter, with the lines that its fences name."""
-    return FENCE.sub(lambda fence: quote(fence, link), markdown)
+def filled(markdown: str) -> str:
+    """A chapter whose fences have the lines that they name, below a comment that counts them."""
+
+    def fill(fence: re.Match[str]) -> str:
+        items = fence[1].split("; ")
+        head = fence[0].partition("\n")[0]
+        return f"{head}\n# JAX in 100 lines: {spans(items)}\n{excerpt(items)}\n```"
+
+    return FENCE.sub(fill, markdown)
 
 
-def quote(fence: re.Match[str], link: str) -> str:
-    items, remark = fence[1].split(", "), fence[2]
-    which = " and ".join(span(first, last) for first, last in runs(counts_of(items)))
-    title = f"Grows {which} of [JAX in 100 lines]({link})"
-    inside = f"```python\n{excerpt(items)}\n```\n\n{remark}"
-    return f'!!! grows "{title}"\n\n{textwrap.indent(inside, "    ")}'
+def with_titles(markdown: str) -> str:
+    """A chapter whose quotations have their comments as titles."""
+
+    def render(fence: re.Match[str]) -> str:
+        comment, _, code = fence[2].partition("\n")
+        return f'```python title="{comment.removeprefix("# ")}"\n{code}```'
+
+    return FENCE.sub(render, markdown)
 
 
-def counts_of(items: list[str]) -> list[int]:
+def spans(items: list[str]) -> str:
     """The numbers of the lines that the items name, blank lines not counted."""
     named = {number for item in items for number in program().numbers(item)}
     filled = [n for n, line in enumerate(program().lines, 1) if line.strip()]
-    return [count for count, number in enumerate(filled, 1) if number in named]
-
-
-def runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
-    """The first and last of each run of consecutive numbers."""
-    gaps = [(a, b) for a, b in pairwise(numbers) if b > a + 1]
-    firsts = [numbers[0], *(b for _, b in gaps)]
-    lasts = [*(a for a, _ in gaps), numbers[-1]]
-    return zip(firsts, lasts, strict=True)
+    counts = [count for count, number in enumerate(filled, 1) if number in named]
+    gaps = [(a, b) for a, b in pairwise(counts) if b > a + 1]
+    firsts = [counts[0], *(b for _, b in gaps)]
+    lasts = [*(a for a, _ in gaps), counts[-1]]
+    return ", ".join(map(span, firsts, lasts))
 
 
 def excerpt(items: list[str]) -> str:
     """Definitions, and methods below the first line of their class."""
-    pieces, inside = [], ""
+    return "\n\n".join(pieces(items))
+
+
+def pieces(items: list[str]) -> Iterator[str]:
+    inside = ""  # the class whose first line was shown last
     for item in items:
         lines = [program().lines[number - 1] for number in program().numbers(item)]
         owner = item.rpartition(".")[0]
         if owner and owner != inside:
             lines.insert(0, program().lines[program().numbers(owner)[0] - 1])
         inside = owner
-        pieces.append("\n".join(lines))
-    return "\n\n".join(pieces)
+        yield "\n".join(lines)

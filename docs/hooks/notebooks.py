@@ -155,7 +155,7 @@ def plain(markdown: str) -> str:
     """What Jupyter shows as the site shows `markdown`."""
     text = questions.plain(figures.FENCE.sub(picture, markdown))
     text = changes.on_page_markdown(source.on_page_markdown(text))
-    text = hundred_lines.with_quotes(text)
+    text = hundred_lines.with_titles(text)
     text = TITLE.sub(r"\1*\3*\n\n\1```\2", text)
     return CODE_OR_LINK.sub(lambda found: found[1] or found[2], text)
 

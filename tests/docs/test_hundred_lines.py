@@ -115,10 +115,14 @@ def test_titles_count_the_lines():
 
 
 def test_a_quotation_counts_and_shows_its_lines():
-    shown = hundred_lines.with_quotes("```grows JVP.rule, jvp\nA remark.\n```\n")
-    first, *_, last = hundred_lines.counts_of(["JVP.rule", "jvp"])
-    assert f'!!! grows "Grows lines {first} to {last} of' in shown
-    assert "    class JVP(Interpreter):\n        def rule(self" in shown
-    assert shown.rstrip().endswith("    A remark.")
+    filled = hundred_lines.filled('```python grows="JVP.rule; jvp"\n```\n')
+    _, comment, *code, _ = filled.splitlines()
+    first, last = map(
+        int, re.fullmatch(r"# JAX in 100 lines: lines (\d+) to (\d+)", comment).groups()
+    )
+    assert len(hundred_lines.lines_of("\n".join(code))) == last - first + 2  # with the class line
+    assert code[:2] == ["class JVP(Interpreter):", "    def rule(self, op, *duals):"]
+    assert hundred_lines.filled(filled) == filled
+    assert f'title="{comment[2:]}"' in hundred_lines.with_titles(filled)
     with pytest.raises(LookupError, match="has no pmap"):
-        hundred_lines.with_quotes("```grows pmap\nA remark.\n```\n")
+        hundred_lines.filled('```python grows="pmap"\n```\n')

@@ -98,7 +98,7 @@ def test_what_is_shown_of_a_file_is_python():
 
 
 PYTHON = re.compile(r"^( *)```python([^\n]*)\n(.*?)^\1```[ \t]*$", re.M | re.S)
-RUNS = re.compile(r"\b(file|exec|exercise|check|solution|command)=")
+RUNS = re.compile(r"\b(file|grows|exec|exercise|check|solution|command)=")
 NEEDS_A_GPU = 'glassjax.devices("gpu")'
 
 
