@@ -134,7 +134,7 @@ def told(chapter: Chapter) -> dict[str, Any]:
         "title": chapter.plain_title,
         "minutes": chapter.minutes,
         "tasks": chapter.questions
-        + chapter.exercises * chapter.file.url.startswith("learn/stage1"),
+        + chapter.exercises * chapter.file.url.startswith(("learn/stage1", "learn/zero")),
     }
 
 
