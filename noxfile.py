@@ -768,7 +768,7 @@ assert {stage.smoke}
 # Tests need of the repository what lies beside them, but no sources.
 BESIDE_TESTS = (
     "conftest.py", "pyproject.toml", "tests/support", "packages/*/README.md", "packages/*/tests",
-    "examples/*.py",
+    "examples",
 )  # fmt: skip
 # All of the stages; of the library, which has many more, transformations and compiled calls.
 OF_WHEELS = (
