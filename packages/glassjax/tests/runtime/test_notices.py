@@ -274,6 +274,13 @@ def test_a_large_program_is_told_of_loops(slow_xla, notices):
     assert "lax.fori_loop" in notices.found[0]
 
 
+def test_on_a_gpu_the_notice_is_of_the_kernels_that_xla_tries(notices, monkeypatch):
+    monkeypatch.setattr(xla, "platform_of", lambda: "cuda")
+    logged_notices._Compilation("module @step {", None, 5.0).notice()
+    assert "`step` for 5 s" in notices.found[0]
+    assert 'compiler_options={"xla_gpu_autotune_level": 0}' in notices.found[0]
+
+
 def test_the_notice_of_one_program_does_not_wait_for_another(slow_xla, notices):
     slow_xla(awaited=1)
     patient = config.override(slow_compile_notice_secs=1000.0)

@@ -14,6 +14,7 @@ from types import CodeType
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
+from glassjax import xla
 from glassjax.runtime.signature import exact_type
 from glassjax.settings.config import config
 from glassjax_stage2 import ShapedArray
@@ -219,6 +220,12 @@ class _Compilation:
             remedy = (
                 f"It has {lines} operations. Python loops are unrolled: "
                 "`lax.scan` and `lax.fori_loop` keep one body, which compiles once"
+            )
+        elif xla.platform_of() == "cuda":
+            remedy = (
+                f"It has {lines} operations, for which XLA tries several kernels on the GPU. "
+                "Programs compile faster, but may run slower, with the first: `jit(f, "
+                'compiler_options={"xla_gpu_autotune_level": 0})`'
             )
         else:
             remedy = (
