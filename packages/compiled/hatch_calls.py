@@ -20,6 +20,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 MODULE = "_glassjax_calls"
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
+FLAGS = "-g0", "-Werror=incompatible-pointer-types"  # an error by default since GCC 14
 IN_SDIST = "compiled_calls.pyx"
 IN_REPOSITORY = f"../glassjax/src/glassjax/runtime/{IN_SDIST}"
 
@@ -61,7 +62,7 @@ def build(source: bytes, built: Path) -> None:
         command = compiler()
         if command is None:
             sys.exit("glassjax-compiled needs a C compiler; glassjax works without it")
-        flags = sysconfig.get_config_var("CFLAGS"), os.environ.get("CFLAGS", ""), "-g0"
+        flags = sysconfig.get_config_var("CFLAGS"), os.environ.get("CFLAGS", ""), *FLAGS
         env |= {"CC": command, "CFLAGS": " ".join(flags)}
     with TemporaryDirectory() as directory:
         module = Path(directory, f"{MODULE}.pyx")

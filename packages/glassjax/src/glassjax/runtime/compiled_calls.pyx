@@ -394,7 +394,7 @@ cdef class Called:
 
     def __cinit__(self, *args, **kwargs):
         self._known = None
-        self.vectorcall = call_without_line
+        self.vectorcall = <vectorcallfunc><void*>call_without_line  # C has a const there
 
     def __call__(self, *args, **kwargs):
         """Never run: below, `call_without_line` takes its place in the type."""
