@@ -1,7 +1,7 @@
 """mkdocs hook: documents at the root of the repository, as pages.
 
-A page that is one line, --8<-- "CONTRIBUTING.md", shows that document. Its links lead from the
-root: those into `docs/` are made to lead from the page, all others to the repository, if
+A page that is one link, [CONTRIBUTING.md](../../CONTRIBUTING.md), shows that document. Links of
+it lead from the root: those into `docs/` are made to lead from the page, all others to the repository, if
 `GLASSJAX_REPOSITORY_URL` gives its address, and are plain text if not.
 """
 
@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-INCLUDE = re.compile(r'^--8<-- "(\w+\.md)"$', re.M)
+INCLUDE = re.compile(r"\[(\w+\.md)\]\(\.\./\.\./\1\)")
 LINK = re.compile(r"\[([^\]]+)\]\(([^)#:\s]+)(#[^)]*)?\)")  # to a file: an address has a colon
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, **kwargs: Any) -> str:
-    def document(include: re.Match[str]) -> str:
-        text = (ROOT / include[1]).read_text(encoding="utf-8")
-        return with_links(text, page.file.src_uri, config.repo_url)
-
-    return INCLUDE.sub(document, markdown)
+    include = INCLUDE.fullmatch(markdown.strip())
+    if include is None:
+        return markdown
+    text = (ROOT / include[1]).read_text(encoding="utf-8")
+    return with_links(text, page.file.src_uri, config.repo_url)
 
 
 def with_links(text: str, page: str, repository: str | None) -> str:
