@@ -54,7 +54,7 @@ class SharedMetadata(MetadataHookInterface):
             authors=AUTHORS,
             keywords=KEYWORDS,
             classifiers=CLASSIFIERS,
-            urls=links(files),
+            urls=links(files, version),
             readme={"content-type": "text/markdown", "text": readable_anywhere(readme, files)},
         )
         metadata["dependencies"] = pinned(self.config.get("dependencies", []), version)
@@ -75,10 +75,11 @@ def address_of_files(version: str) -> str | None:
     return f"{repository}/blob/{tag}" if repository else None
 
 
-def links(files: str | None) -> dict[str, str]:
+def links(files: str | None, version: str) -> dict[str, str]:
     found = {}
-    if site := os.environ.get("GLASSJAX_SITE_URL"):
-        found["Documentation"] = site
+    if site := os.environ.get("GLASSJAX_SITE_URL"):  # which has a folder for each version
+        folder = "dev" if Version(version).is_devrelease else version
+        found["Documentation"] = f"{site.rstrip('/')}/{folder}/"
     if files is not None:
         repository = files.partition("/blob/")[0]
         found["Source"] = repository

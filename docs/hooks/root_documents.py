@@ -1,8 +1,8 @@
 """mkdocs hook: documents at the root of the repository, as pages.
 
-A page that is one link, [CONTRIBUTING.md](../../CONTRIBUTING.md), shows that document. Links of
-it lead from the root: those into `docs/` are made to lead from the page, all others to the repository, if
-`GLASSJAX_REPOSITORY_URL` gives its address, and are plain text if not.
+A page that is one link, [CONTRIBUTING.md](../../CONTRIBUTING.md), shows that document. Its links
+lead from the root: those into `docs/` are made to lead from the page, all others to the repository,
+if `GLASSJAX_REPOSITORY_URL` gives its address, and are plain text if not.
 """
 
 import posixpath

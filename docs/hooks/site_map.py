@@ -1,6 +1,7 @@
 """mkdocs hook: the map of the site, a table of primitives and interpreters.
 
     ```map
+    A text for those who read the page in the repository.
     ```
 
 shows it: a cell is the rule of an interpreter for a primitive. It has the colour of the stage that
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 LEARN = Path(__file__).parents[1] / "learn"
-FENCE = re.compile(r"^```map\n```$", re.M)
+FENCE = re.compile(r"^```map\n.*\n```$", re.M)
 HEADING = re.compile(r"^##+ +(.*)$", re.M)
 
 # The columns: name, table, and the file that fills it for most primitives; None if one rule, which

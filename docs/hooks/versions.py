@@ -5,5 +5,5 @@ from mkdocs.config.defaults import MkDocsConfig
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     if "mike" in config.plugins:
-        config.extra["version"] = {"provider": "mike", "default": ["latest", "dev"]}
+        config.extra["version"] = {"provider": "mike"}
     return config

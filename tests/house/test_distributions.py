@@ -37,6 +37,11 @@ def version():
     return (ROOT / "VERSION").read_text(encoding="utf-8").strip()
 
 
+def folder_of_the_site():
+    """Where the site has this version."""
+    return "dev" if version().endswith(".dev0") else version()
+
+
 @pytest.fixture
 def published(monkeypatch):
     monkeypatch.setenv("GLASSJAX_REPOSITORY_URL", REPOSITORY)
@@ -56,8 +61,9 @@ def test_it_says_whose_it_is_and_where_more_is_said(project, published):
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Author"] == "The glassjax authors"
     assert "jax" in metadata["Keywords"].split(",")
-    labels = {url.partition(",")[0] for url in metadata.get_all("Project-URL")}
-    assert labels == {"Documentation", "Source", "Issues", "Changelog"}
+    links = dict(url.split(", ") for url in metadata.get_all("Project-URL"))
+    assert set(links) == {"Documentation", "Source", "Issues", "Changelog"}
+    assert links["Documentation"] == f"https://example.org/docs/{folder_of_the_site()}/"
 
 
 @every_distribution
