@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from html import unescape
 from itertools import islice
 from pathlib import Path
 
@@ -129,6 +130,16 @@ def test_the_links_lead_somewhere(readme):
     for target in re.findall(r"\]\(([^)#]+)", text_of(readme)):
         if "://" not in target:
             assert (readme.parent / target).exists(), target
+
+
+def test_the_picture_shows_lines_of_the_demo():
+    """Where it differs, `python -m tools.demo_picture` draws it anew."""
+    demo = (ROOT / "examples/digits.py").read_text(encoding="utf-8").splitlines()
+    picture = unescape((ROOT / "docs/assets/demo.svg").read_text(encoding="utf-8"))
+    shown = re.findall(r">  line (\d+): (.*)</tspan>", picture)
+    assert len(shown) > 2
+    assert [(number, demo[int(number) - 1].strip()) for number, _ in shown] == shown
+    assert not re.search(r"(href|url\(|@import)", picture), "a request to another site"
 
 
 def test_the_table_of_stages_counts_their_lines():
