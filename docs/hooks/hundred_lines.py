@@ -53,13 +53,9 @@ def with_counts(markdown: str) -> str:
         if not is_part(block):
             return None
         first, last = last + 1, last + len(lines_of(block.code))
-        return block.fence[0].replace(" exec=", f' title="{span(first, last)}" exec=', 1)
+        return block.fence[0].replace(" exec=", f' title="lines {first} to {last}" exec=', 1)
 
     return with_blocks(markdown, counted)
-
-
-def span(first: int, last: int) -> str:
-    return f"line {first}" if first == last else f"lines {first} to {last}"
 
 
 # Quotations
@@ -78,7 +74,8 @@ def filled(markdown: str) -> str:
     def fill(fence: re.Match[str]) -> str:
         items = fence[1].split("; ")
         head = fence[0].partition("\n")[0]
-        return f"{head}\n# JAX in 100 lines: {spans(items)}\n{excerpt(items)}\n```"
+        counts = ", ".join(spans(items))
+        return f"{head}\n# JAX in 100 lines: {counts}\n{excerpt(items)}\n```"
 
     return FENCE.sub(fill, markdown)
 
@@ -93,7 +90,7 @@ def with_titles(markdown: str) -> str:
     return FENCE.sub(render, markdown)
 
 
-def spans(items: list[str]) -> str:
+def spans(items: list[str]) -> Iterator[str]:
     """The numbers of the lines that the items name, blank lines not counted."""
     named = {number for item in items for number in program().numbers(item)}
     filled = [n for n, line in enumerate(program().lines, 1) if line.strip()]
@@ -101,7 +98,8 @@ def spans(items: list[str]) -> str:
     gaps = [(a, b) for a, b in pairwise(counts) if b > a + 1]
     firsts = [counts[0], *(b for _, b in gaps)]
     lasts = [*(a for a, _ in gaps), counts[-1]]
-    return ", ".join(map(span, firsts, lasts))
+    for first, last in zip(firsts, lasts, strict=True):
+        yield f"{first} to {last}" if first < last else f"{first}"
 
 
 def excerpt(items: list[str]) -> str:

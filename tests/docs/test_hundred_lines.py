@@ -116,6 +116,19 @@ def test_titles_count_the_lines():
     assert last == len(hundred_lines.lines_of(hundred_lines.program().text))
 
 
+def test_later_chapters_grow_every_line():
+    chapters = [path.read_text("utf-8") for path in (ROOT / "docs/learn").rglob("*.md")]
+    quoted = {
+        number
+        for fence in hundred_lines.FENCE.finditer("\n".join(chapters))
+        for item in fence[1].split("; ")
+        for number in hundred_lines.program().numbers(item)
+    }
+    lines = hundred_lines.program().lines
+    missing = [line for n, line in enumerate(lines, 1) if line.strip() and n not in quoted]
+    assert [line for line in missing if not line.startswith(("import ", "class "))] == []
+
+
 def test_a_quotation_counts_and_shows_its_lines():
     filled = hundred_lines.filled('```python grows="JVP.rule; jvp"\n```\n')
     _, comment, *code, _ = filled.splitlines()

@@ -67,7 +67,7 @@ def test_notebook_is_well_formed(page):
         assert 'alt=""' not in text
         if cell["cell_type"] == "markdown":
             outside = re.sub(r"^ *```.*?^ *```|`[^`\n]*`", "", text, flags=re.M | re.S)
-            for extension in ("```figure", "grows=", "--8<--", "???", "!!!"):
+            for extension in ("```figure", "```changes", "grows=", "--8<--", "???", "!!!"):
                 assert extension not in outside, text
     cells = [notebooks.code_cell(block) for block in blocks_of(page)]
     expected = [code.strip("\n") for kind, code in cells if kind == "code"]
