@@ -25,11 +25,11 @@ def svg() -> str:
         (220, 96, "stage-3", "write down", "x is v_1", str(program)),
     ]
     for y, height, style, does, given, result in rows:
-        asked = drawing.box(48, y, 142, height, style=style)
+        asked = drawing.box(44, y, 136, height, style=style)
         drawing.text((asked.center[0], asked.center[1] - 10), does, style)
         drawing.text((asked.center[0], asked.center[1] + 11), given, "small code")
         drawing.arrow((30, source.bottom[1]), (30, asked.left[1]), asked.left)
-        out = drawing.box(220, y, 184, height)
+        out = drawing.box(204, y, 200, height)
         drawing.arrow(asked.right, out.left)
         if "\n" in result:
             drawing.text((out.x + 12, out.center[1]), result, "small code", anchor="start")

@@ -4,9 +4,9 @@ from drawing import Drawing
 
 ROWS = ["add", "mul", "sin", "…", "reduce_sum", "dot_general", "jit", "cond"]
 COLUMNS = ["evaluate", "jvp", "vmap", "stage", "types", "lower", "partial eval", "transpose"]
-# The stage in which a row, or a column, begins.
+# The stage in which a row begins; that in which a column does, for stage 1's rows and for others.
 ROW = [1, 1, 2, 2, 2, 2, 3, 4]
-COLUMN = [1, 1, 2, 1, 3, 3, 4, 4]
+COLUMN = [(1, 2), (1, 2), (2, 2), (1, 3), (3, 3), (3, 3), (4, 4), (4, 4)]
 NOT_LINEAR = {"sin"}  # which has no transpose
 
 
@@ -28,7 +28,7 @@ def svg() -> str:
     for i, row in enumerate(ROWS):
         drawing.text((left - 8, top + height * (i + 0.5)), row, "small code", anchor="end")
         for j, column in enumerate(COLUMNS):
-            stage = max(ROW[i], COLUMN[j])
+            stage = max(ROW[i], COLUMN[j][ROW[i] > 1])
             style = (
                 "ghost faint" if column == "transpose" and row in NOT_LINEAR else f"stage-{stage}"
             )
