@@ -1,30 +1,21 @@
 """Reverse mode in programs: known values, a linear program that uses them, and its transpose."""
 
-from drawing import Box, Drawing
+from drawing import Box, Drawing, panels
 
 TOP, STEP = 46, 56  # of the first row of a program, and from row to row
 
 
 def svg() -> str:
-    drawing = Drawing(
-        660,
-        340,
-        "On the left the values that are computed at once: cos x, y and sin x. In the middle the "
-        "linear program of sin(x) * y + x: dx is multiplied by cos x and then by y, dy by sin x, "
-        "these two are added, and dx is added to their sum. On the right the same program with its "
-        "arrows turned round: z_bar is copied where there was a sum, and what arrives at x is "
-        "added.",
-    )
-    drawing.box(6, 6, 150, 328, style="panel")
+    return panels(known(), tangents(), cotangents())
+
+
+def known() -> Drawing:
+    drawing = Drawing(170, 232, "The values that are computed at once: cos x, y and sin x.")
+    drawing.box(6, 6, 158, 220, style="panel")
     drawing.text((22, 24), "now: known", "strong", anchor="start")
-    drawing.text((186, 24), "later: tangents", "strong", anchor="start")
-    drawing.text((436, 24), "transposed: cotangents", "strong", anchor="start")
-    known = ["cos x = -0.416", "y = 3.0", "sin x = 0.909"]
-    for row, text in enumerate(known):
-        drawing.box(18, TOP + STEP * (row + 1), 126, 32, text, "stage-1", text_style="small code")
-    tangents(drawing, 186)
-    cotangents(drawing, 436)
-    return drawing.svg()
+    for row, text in enumerate(["cos x = -0.416", "y = 3.0", "sin x = 0.909"]):
+        drawing.box(18, TOP + STEP * row + 8, 134, 32, text, "stage-1", text_style="small code")
+    return drawing
 
 
 def nodes(drawing: Drawing, left: float, texts: list[str]) -> list[Box]:
@@ -46,7 +37,17 @@ def nodes(drawing: Drawing, left: float, texts: list[str]) -> list[Box]:
     ]
 
 
-def tangents(drawing: Drawing, left: float) -> None:
+def tangents() -> Drawing:
+    drawing, left = (
+        Drawing(
+            230,
+            340,
+            "The linear program of sin(x) * y + x: dx is multiplied by cos x and then by y, dy by "
+            "sin x, these two are added, and dx is added to their sum.",
+        ),
+        0.0,
+    )
+    drawing.text((8, 24), "later: tangents", "strong", anchor="start")
     dx, dy, cos, y, sin, add, last = nodes(
         drawing, left, ["dx", "dy", "· cos x", "· y", "· sin x", "+", "+"]
     )
@@ -60,9 +61,20 @@ def tangents(drawing: Drawing, left: float) -> None:
     drawing.arrow(dx.left, (side, dx.left[1]), (side, last.left[1]), last.left, style="stage-4")
     drawing.arrow(last.bottom, (last.bottom[0], 328), style="stage-4")
     drawing.text((last.bottom[0] + 10, 322), "dz", "small code", anchor="start")
+    return drawing
 
 
-def cotangents(drawing: Drawing, left: float) -> None:
+def cotangents() -> Drawing:
+    drawing, left = (
+        Drawing(
+            230,
+            340,
+            "The same program with its arrows turned round: z_bar is copied where there was a sum, "
+            "and what arrives at x is added.",
+        ),
+        0.0,
+    )
+    drawing.text((8, 24), "transposed: cotangents", "strong", anchor="start")
     x, y_bar, cos, y, sin, add, last = nodes(
         drawing, left, ["x_bar: +", "y_bar", "· cos x", "· y", "· sin x", "copy", "copy"]
     )
@@ -76,3 +88,4 @@ def cotangents(drawing: Drawing, left: float) -> None:
     drawing.arrow(last.left, (side, last.left[1]), (side, x.left[1]), x.left, style="stage-4")
     drawing.arrow((last.bottom[0], 334), last.bottom, style="stage-4")
     drawing.text((last.bottom[0] + 10, 322), "z_bar", "small code", anchor="start")
+    return drawing

@@ -14,28 +14,28 @@ TAPE = [
 
 def svg() -> str:
     drawing = Drawing(
-        640,
+        420,
         290,
         "A tape of five nodes, one for each value of sin(x) * y + x. Every node of a result "
         "points at the nodes of its operands, with the factor for cotangents. Read from the last "
         "to the first, the tape gives the gradient.",
     )
-    drawing.arrow((24, 40), (24, 270))
-    drawing.text((8, 22), "recorded", "small faint", anchor="start")
-    drawing.arrow((622, 270), (622, 40), style="stage-4")
-    drawing.text((632, 22), "played", "small stage-4", anchor="end")
-    drawing.text((120, 22), "value", "small faint")
-    drawing.text((312, 22), "pull-backs", "small faint")
-    drawing.text((515, 22), "cotangent", "small stage-4")
+    drawing.arrow((10, 40), (10, 270))
+    drawing.text((4, 22), "recorded", "small faint", anchor="start")
+    drawing.arrow((410, 270), (410, 40), style="stage-4")
+    drawing.text((416, 22), "played", "small stage-4", anchor="end")
+    drawing.text((104, 22), "value", "small faint")
+    drawing.text((200, 22), "pull-backs", "small faint")
+    drawing.text((316, 22), "cotangent", "small stage-4")
     names = [name.split()[0] for name, *_ in TAPE]
     for number, (name, value, pull_backs, cotangent) in enumerate(TAPE):
         y = 40 + 48 * number
-        box = drawing.box(44, y, 150, 36)
-        drawing.text((box.x + 10, box.center[1]), name, "small code", anchor="start")
-        drawing.text((box.x + 142, box.center[1]), value, "small code", anchor="end")
-        drawing.box(430, y, 170, 36, cotangent, "stage-4", text_style="small code")
+        box = drawing.box(20, y, 124, 36)
+        drawing.text((box.x + 8, box.center[1]), name, "small code", anchor="start")
+        drawing.text((box.x + 117, box.center[1]), value, "small code", anchor="end")
+        drawing.box(256, y, 146, 36, cotangent, "stage-4", text_style="small code")
         for i, (parent, factor) in enumerate(pull_backs):
             middle = y + 18 + (i - (len(pull_backs) - 1) / 2) * 17
-            text = f"{names[parent]}_bar += {names[number]}_bar · {factor}"
-            drawing.text((208, middle), text, "small code", anchor="start")
+            text = f"{names[parent]} += {names[number]} · {factor}"
+            drawing.text((150, middle), text, "small code", anchor="start")
     return drawing.svg()
