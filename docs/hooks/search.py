@@ -2,6 +2,9 @@
 
 A name is found first where the reference documents it, a term of the field on the page that
 explains it, whatever the title of that page says.
+
+The texts of the site are most of what there is to load, and few visits need them: they are a file of
+their own, which docs/assets/search_worker.js fetches for the first search.
 """
 
 import json
@@ -13,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
+
+BEGINNING = Path(__file__).parents[1] / "assets/search_worker.js"
 
 # By page, the terms that readers look for, and that it explains.
 TERMS = {
@@ -76,7 +81,11 @@ def on_post_build(config: MkDocsConfig) -> None:
     if unknown:
         raise LookupError(f"docs/hooks/search.py has terms of no page: {', '.join(unknown)}")
     weigh(index["docs"], index["config"]["separator"])
-    file.write_text(json.dumps(index, separators=(",", ":")), encoding="utf-8")
+    for name, content in ("texts", index["docs"]), ("search_index", {**index, "docs": []}):
+        text = json.dumps(content, separators=(",", ":"))
+        file.with_name(f"{name}.json").write_text(text, encoding="utf-8")
+    (worker,) = Path(config.site_dir, "assets/javascripts/workers").glob("search.*.js")
+    worker.write_text(BEGINNING.read_text("utf-8") + worker.read_text("utf-8"), encoding="utf-8")
 
 
 def weigh(sections: list[dict[str, Any]], separator: str) -> None:

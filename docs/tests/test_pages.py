@@ -4,7 +4,9 @@ import re
 
 import pytest
 from playwright.sync_api import expect
-from visits import NARROW, PAGES, WIDE, Visit
+from visits import NARROW, PAGES, WIDE, Handler, Visit
+
+TEXTS = "/search/texts.json"
 
 # The elements that reach beyond the right edge of the window, unless a box around them scrolls.
 TOO_WIDE = """() => {
@@ -122,13 +124,19 @@ def test_scheme_is_the_preferred_one_until_it_is_changed(preferred, scheme, visi
 
 
 def test_search_finds_einsum_first(visit):
-    page = visit().open("searched/")
-    page.keyboard.press("/")
+    """The texts of the site are fetched when the reader goes to the search."""
+    Handler.fetched.clear()
+    page = visit().open("")
+    page.wait_for_timeout(500)
+    assert TEXTS not in Handler.fetched
+    with page.expect_response(lambda response: response.url.endswith(TEXTS)):
+        page.keyboard.press("/")
     page.keyboard.type("einsum", delay=20)
     first = page.locator(".md-search-result__item").first
     expect(first.locator("a[href*='#']").first).to_have_attribute(
         "href", re.compile(r"/reference/numpy/products/#glassjax\.numpy\.einsum$")
     )
+    assert Handler.fetched.count(TEXTS) == 1
 
 
 def test_keyboard_alone_reaches_everything(visit):

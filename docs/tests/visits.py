@@ -1,8 +1,6 @@
 """Visits to the built site, in a browser."""
 
-import functools
 import http.server
-import json
 from pathlib import Path
 from typing import ClassVar
 
@@ -21,39 +19,17 @@ expect.set_options(timeout=60_000)
 WIDE, NARROW = {"width": 1366, "height": 900}, {"width": 390, "height": 800}
 
 
-INDEX = "/search/search_index.json"
-
-
-@functools.cache
-def short_index() -> bytes:
-    index = json.loads((SITE / INDEX[1:]).read_text("utf-8"))
-    return json.dumps({**index, "docs": index["docs"][:1]}).encode()
-
-
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves the site, and remembers what was fetched.
-
-    Each page indexes all texts for its search, which takes longer than most tests; so they are
-    there only below /searched/.
-    """
+    """Serves the site, and remembers what was fetched."""
 
     fetched: ClassVar[list[str]] = []
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, directory=SITE, **kwargs)
 
-    def translate_path(self, path):
-        return super().translate_path(path.removeprefix("/searched"))
-
     def do_GET(self):
         self.fetched.append(self.path)
-        if not self.path.endswith(INDEX) or self.path.startswith("/searched/"):
-            return super().do_GET()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(short_index())))
-        self.end_headers()
-        self.wfile.write(short_index())
+        super().do_GET()
 
     def log_message(self, *args):
         pass
