@@ -10,7 +10,7 @@
 
 const ROOT = new URL("..", import.meta.url)
 const PREFIX = "glassjax "
-const store = storage()
+const store = storage("localStorage")
 
 // The page at a URL of this site, named by its path below the site's root.
 export function pageAt(url = location) {
@@ -65,9 +65,10 @@ function write(page, values) {
   document.dispatchEvent(new Event("remembered"))
 }
 
-function storage() {
+// A storage of the browser, or an object where the browser does not allow any.
+export function storage(name) {
   try {
-    return localStorage // may not be asked for where a browser blocks it
+    return globalThis[name]
   } catch {
     return {}
   }

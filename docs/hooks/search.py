@@ -3,8 +3,8 @@
 A name is found first where the reference documents it, a term of the field on the page that
 explains it, whatever the title of that page says.
 
-The texts of the site are most of what there is to load, and few visits need them: they are a file of
-their own, which docs/assets/search_worker.js fetches for the first search.
+The texts of the site are most of what there is to load, and few visits need them: they are a file
+of their own, which docs/assets/search_worker.js fetches for the first search.
 """
 
 import json

@@ -8,6 +8,17 @@ from visits import NARROW, PAGES, WIDE, Handler, Visit
 
 TEXTS = "/search/texts.json"
 
+# Where visits begin: at home, the tutorial, a chapter with cells, and others with formulas.
+FIRST = [
+    "",
+    "learn/",
+    "learn/stage1/dual_numbers/",
+    "learn/stage4/transpose/",
+    "learn/duals/",
+    "use/",
+]
+LIGHT = 600_000  # bytes
+
 # The elements that reach beyond the right edge of the window, unless a box around them scrolls.
 TOO_WIDE = """() => {
   const width = document.documentElement.clientWidth
@@ -16,6 +27,13 @@ TOO_WIDE = """() => {
     .filter(e => e.getBoundingClientRect().right > width + 1 && e.checkVisibility())
     .map(e => `<${e.tagName.toLowerCase()} class="${e.className}"> ${e.textContent.slice(0, 50)}`)
 }"""
+
+# The figures and instruments that are wider than their place, and so must be scrolled sideways.
+SCROLLED = """() => [...document.querySelectorAll("figure, figure *, .drawing, .cell-output *")]
+  .filter(each => each.scrollWidth > each.clientWidth + 1 && each.clientWidth > 0)
+  .filter(each => ["auto", "scroll"].includes(getComputedStyle(each).overflowX))
+  .filter(each => each.closest("figure"))
+  .map(each => `<${each.tagName.toLowerCase()} class="${each.getAttribute("class")}">`)"""
 
 # The code blocks that must be scrolled sideways.
 CUT_OFF = """() =>
@@ -40,7 +58,8 @@ NO_TRANSITIONS = """
 
 UNFOLD = """() => document.querySelectorAll("details").forEach(each => each.open = true)"""
 
-# Text whose contrast with what is behind it is below 4 to 1.
+# Text whose contrast with what is behind it is below 4.5 to 1, on the page, in figures and in
+# instruments. What is behind a text of a figure is the last shape drawn before it, around it.
 FAINT = """() => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true })
   const remembered = (f, known = new Map()) => key => {
@@ -56,25 +75,55 @@ FAINT = """() => {
   })
   const over = ([r, g, b, a], [R, G, B]) =>
     [r * a + R * (1 - a), g * a + G * (1 - a), b * a + B * (1 - a)]
+  const around = element => element.parentElement ?? element.getRootNode().host ?? null
+  const opacity = remembered(element => element === null ? 1
+    : getComputedStyle(element).opacity * opacity(around(element)))
   const behind = remembered(element => element === null ? [255, 255, 255]
-    : over(parsed(getComputedStyle(element).backgroundColor), behind(element.parentElement)))
+    : over(parsed(getComputedStyle(element).backgroundColor), behind(around(element))))
+  const shapes = remembered(svg => [...svg.querySelectorAll("rect, circle, ellipse, text")])
+  const behindInFigure = text => {
+    const svg = text.ownerSVGElement
+    const { x, y, width, height } = text.getBoundingClientRect()
+    let color = behind(svg)
+    for (const shape of shapes(svg)) {
+      if (shape === text) break
+      const box = shape.getBoundingClientRect(), style = getComputedStyle(shape)
+      const isAround = box.left <= x + width / 2 && x + width / 2 <= box.right
+        && box.top <= y + height / 2 && y + height / 2 <= box.bottom
+      if (shape.tagName === "text" || style.fill === "none" || !isAround) continue
+      const [r, g, b, a] = parsed(style.fill)
+      color = over([r, g, b, a * style.fillOpacity * opacity(shape)], color)
+    }
+    return color
+  }
   const luminance = rgb => {
     const [r, g, b] = rgb.map(c => c / 255)
       .map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
     return 0.2126 * r + 0.7152 * g + 0.0722 * b
   }
   const faint = new Map()
-  const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT)
-  while (walker.nextNode()) {
-    const element = walker.currentNode.parentElement
-    const text = walker.currentNode.textContent.trim()
-    if (!text || element.closest("svg, script, style, :disabled, .headerlink, .katex")) continue
-    const color = over(parsed(getComputedStyle(element).color), behind(element))
-    const [x, y] = [color, behind(element)].map(luminance).sort((a, b) => b - a)
-    const ratio = (x + 0.05) / (y + 0.05)
-    if (ratio >= 4 || !element.checkVisibility({ visibilityProperty: true })) continue
-    faint.set(`${element.tagName}.${element.className}`, `${ratio.toFixed(2)} ${text.slice(0, 40)}`)
+  function look(root) {
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT)
+    while (walker.nextNode()) {
+      const node = walker.currentNode
+      if (node.shadowRoot) look(node.shadowRoot)
+      const element = node.parentElement, text = node.textContent.trim()
+      if (node.nodeType !== Node.TEXT_NODE || !element || !text) continue
+      if (element.closest("script, style, desc, title, :disabled, .headerlink, .katex")) continue
+      if (!element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue
+      const figure = element.closest("svg text")
+      const style = getComputedStyle(element)
+      const back = figure ? behindInFigure(figure) : behind(element)
+      const [r, g, b, a] = parsed(figure ? style.fill : style.color)
+      const front = over([r, g, b, a * opacity(element)], back)
+      const [light, dark] = [front, back].map(luminance).sort((a, b) => b - a)
+      const ratio = (light + 0.05) / (dark + 0.05)
+      if (ratio >= 4.5) continue
+      const name = `${element.tagName}.${element.getAttribute("class") ?? ""}`
+      faint.set(name, `${ratio.toFixed(2)} ${text.slice(0, 40)}`)
+    }
   }
+  look(document.body)
   return [...faint].map(each => each.join(": "))
 }"""
 
@@ -104,6 +153,7 @@ def test_page(path, tab):
         page.set_viewport_size(size)
         if size == NARROW:
             found["too wide"] = page.evaluate(TOO_WIDE)
+            found["scrolled"] = page.evaluate(SCROLLED)
             continue
         found["cut off"] = page.evaluate(CUT_OFF)
         for scheme in ("default", "slate"):
@@ -112,6 +162,15 @@ def test_page(path, tab):
     found["failed"] = list(tab.problems)
     problems = [f"{what}: {each}" for what, them in found.items() for each in them]
     assert problems == []
+
+
+@pytest.mark.parametrize("path", FIRST, ids=lambda path: path or "home")
+def test_first_load_is_light(path, visit):
+    """All that the server sends until nothing is asked for any more."""
+    tab = visit()
+    Handler.sent.clear()
+    tab.open(path).wait_for_load_state("networkidle")
+    assert sum(Handler.sent.values()) < LIGHT, Handler.sent.most_common()
 
 
 @pytest.mark.parametrize(("preferred", "scheme"), [("light", "default"), ("dark", "slate")])

@@ -1,6 +1,9 @@
 """Visits to the built site, in a browser."""
 
+import functools
+import gzip
 import http.server
+from collections import Counter
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,17 +22,46 @@ expect.set_options(timeout=60_000)
 WIDE, NARROW = {"width": 1366, "height": 900}, {"width": 390, "height": 800}
 
 
+TEXTS = {".css", ".html", ".js", ".json", ".mjs", ".svg", ".xml"}
+
+
+@functools.cache
+def compressed(file: Path) -> bytes:
+    return gzip.compress(file.read_bytes())
+
+
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves the site, and remembers what was fetched."""
+    """Serves the site as hosts of static sites do, texts compressed; remembers what was fetched."""
 
     fetched: ClassVar[list[str]] = []
+    sent: ClassVar[Counter[str]] = Counter()  # bytes, by path
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, directory=SITE, **kwargs)
 
     def do_GET(self):
         self.fetched.append(self.path)
-        super().do_GET()
+        file = Path(self.translate_path(self.path))
+        if file.is_dir() and self.path.endswith("/"):
+            file /= "index.html"
+        if file.suffix not in TEXTS or not file.is_file():
+            return super().do_GET()
+        content = compressed(file)
+        self.send_response(200)
+        self.send_header("Content-Type", self.guess_type(str(file)))
+        self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def send_header(self, name, value):
+        if name == "Content-Length":
+            self.sent[self.path] += int(value)
+        super().send_header(name, value)
+
+    def end_headers(self):
+        self.send_header("Cache-Control", "max-age=600")
+        super().end_headers()
 
     def log_message(self, *args):
         pass

@@ -2,7 +2,10 @@
 // connects to it when it opens, so that it is kept where the browser has shared workers. Elsewhere
 // each page has its own, which is started with the page once the reader has run a cell.
 
-const VISIT = "glassjax python" // in sessionStorage: the name of this tab's Python
+import { storage } from "../memory.js"
+
+const visit = storage("sessionStorage")
+const VISIT = "glassjax python" // in there: the name of this tab's Python
 const IMPATIENCE = 3000 // milliseconds that a stopped run may take to end
 
 class Python {
@@ -19,7 +22,7 @@ class Python {
   }
 
   get wasStarted() {
-    return VISIT in sessionStorage
+    return VISIT in visit
   }
 
   start() {
@@ -65,7 +68,7 @@ class Python {
 
   #connect() {
     if (this.#port) return
-    const name = (sessionStorage[VISIT] ??= `python ${Math.random()}`)
+    const name = (visit[VISIT] ??= `python ${Math.random()}`)
     const options = { type: "module", name, extendedLifetime: true } // from one page to the next
     const Kind = globalThis.SharedWorker ?? Worker
     this.#worker = new Kind(new URL("worker.js", import.meta.url), options)
@@ -85,7 +88,7 @@ class Python {
 
   #quit(failure) {
     this.#worker.terminate?.()
-    delete sessionStorage[VISIT]
+    delete visit[VISIT]
     this.#worker = this.#port = this.#ready = null
     this.isStarted = false
     this.#end(failure)
