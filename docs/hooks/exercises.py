@@ -1,9 +1,10 @@
 """mkdocs hook: exercises, with their checks and solutions folded.
 
 `blocks.py` tells how a page has them. Those of the first stage are live cells, which check what
-the reader wrote.
+the reader wrote. `GLASSJAX_SOLUTIONS=apart` leaves the solutions out.
 """
 
+import os
 import textwrap
 from typing import Any
 
@@ -13,6 +14,11 @@ from live_cells import is_live
 TITLES = {"check": "The check", "solution": "A solution"}
 
 
+def solutions_are_apart() -> bool:
+    """Return True if pages and notebooks have no solutions, as for a course."""
+    return os.environ.get("GLASSJAX_SOLUTIONS") == "apart"
+
+
 def on_page_markdown(markdown: str, **kwargs: Any) -> str:
     return with_blocks(markdown, render)
 
@@ -20,6 +26,8 @@ def on_page_markdown(markdown: str, **kwargs: Any) -> str:
 def render(block: Block) -> str | None:
     if block.kind == "exec":
         return None
+    if block.kind == "solution" and solutions_are_apart():
+        return ""
     text = f"```python\n{block.code}```"
     kind = block.kind
     if title := TITLES.get(kind):

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import changes
+import exercises
 import figures
 import hundred_lines
 import questions
@@ -96,7 +97,8 @@ def cells_of(markdown: str) -> Iterator[tuple[str, str]]:
     end = 0
     for block in blocks(markdown):
         yield from text_cell(markdown[end : block.fence.start()])
-        yield code_cell(block)
+        if block.kind != "solution" or not exercises.solutions_are_apart():
+            yield code_cell(block)
         end = block.fence.end()
     yield from text_cell(markdown[end:])
 
