@@ -6,7 +6,7 @@
     ```
 
 is a table of sessions, with the time that their chapters take to read. A syllabus that leaves out a
-chapter which another one builds on is an error. The fence `chapters` is a table of all chapters, and
+chapter on which another one builds is an error. The fence `chapters` is a table of all chapters;
 `slides` shows every figure of the tutorial once, each on a screen or a page of its own.
 """
 
@@ -114,7 +114,8 @@ def slides(body: str, file: File) -> Iterator[str]:
             if name not in seen:
                 seen.add(name)
                 link = chapters.link(chapter, file)
-                yield f'<section class="slide" markdown="1">\n\n{fence[0]}\n\n{link}\n\n</section>\n'
+                yield f'<section class="slide" markdown="1">\n\n{fence[0]}\n\n{link}\n'
+                yield "</section>\n"
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
