@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from drawing import Box, Drawing
 
-WIDTH = 46
+WIDTH = 33
 # The column and the row of each dtype; those with a star are Python's numbers.
 PLACES = {
     "bool": (0, 1),
@@ -29,7 +29,7 @@ STYLES = {"b": "plain", "u": "stage-1", "i": "stage-1", "f": "stage-2", "c": "st
 
 def svg() -> str:
     drawing = Drawing(
-        640,
+        420,
         206,
         "The lattice of dtypes, from booleans through signed and unsigned integers and real "
         "numbers to complex ones. Each dtype converts along the arrows; two dtypes meet in the "
@@ -38,7 +38,9 @@ def svg() -> str:
     boxes: dict[str, Box] = {}
     for name, (column, row) in PLACES.items():
         style = STYLES[name[0]] + (" ghost" if name.endswith("*") else "")
-        boxes[name] = drawing.box(10 + 64 * column, 14 + 72 * row, WIDTH, 28, name, style)
+        boxes[name] = drawing.box(
+            4 + 42 * column, 14 + 72 * row, WIDTH, 28, name, style, text_style="small code"
+        )
     for chain in CHAINS:
         for one, other in pairwise(chain.split()):
             connect(drawing, boxes[one], boxes[other])

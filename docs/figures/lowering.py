@@ -26,28 +26,30 @@ def svg() -> str:
     programs = [
         ("a jaxpr", "typed equations", str(make_jaxpr(f)(1.0, 2.0)).splitlines()),
         ("StableHLO", "text that XLA reads", lowered.as_text().splitlines()),
-        ("HLO", "XLA has fused all\nthree operations\ninto one loop", hlo),
+        ("HLO", "XLA has fused all three operations into one loop", hlo),
     ]
     line_height = 17
     heights = [24 + line_height * len([x for x in lines if x.strip()]) for *_, lines in programs]
     drawing = Drawing(
-        640,
-        sum(heights) + 34 * 2 + 20,
+        420,
+        sum(heights) + 60 * 3 + 4,
         "The program sin(x) * y + x as a jaxpr, lowered to StableHLO, and compiled to HLO, where "
         "its three operations are fused into one.",
     )
     y = 10.0
     for number, ((name, what, lines), height) in enumerate(zip(programs, heights, strict=True)):
-        box = drawing.box(140, y, 490, height, style="panel")
-        drawing.text((126, y + 20), name, "strong", anchor="end")
-        drawing.text((126, y + 40 + 8 * what.count("\n")), what, "small faint", anchor="end")
+        drawing.text(
+            (8, y + 8), [(name, "strong"), (f"  {what}", "faint")], "small", anchor="start"
+        )
+        y += 24
+        box = drawing.box(4, y, 412, height, style="panel")
         for i, line in enumerate(x for x in lines if x.strip()):
-            short = line if len(line) <= 63 else line[:61] + " …"
-            at = box.x + 14, y + 20 + line_height * i
+            short = line if len(line) <= 55 else line[:53] + " …"
+            at = box.x + 10, y + 20 + line_height * i
             drawing.text(at, short, f"small code {style_of(line)}", anchor="start")
         y += height
         if number < 2:
             label = ("lower", "compile")[number]
-            drawing.arrow((385, y + 3), (385, y + 31), label=label)
+            drawing.arrow((210, y + 3), (210, y + 28), label=label)
         y += 34
     return drawing.svg()

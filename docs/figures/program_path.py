@@ -7,8 +7,8 @@ WIDTH, HEIGHT = 150, 46
 
 def svg() -> str:
     drawing = Drawing(
-        640,
-        300,
+        420,
+        336,
         "A Python function is staged to a jaxpr by staging.py; lowering.py writes the jaxpr as "
         "StableHLO; backend.py has XLA compile that to an executable, which is kept by "
         "executable.py and takes and returns Arrays. Between the steps, programs about programs: "
@@ -28,24 +28,30 @@ def svg() -> str:
         drawing.text((middle, start[1] - 12), verb, "small")
         drawing.text((middle, start[1] + 16), file, "small code faint")
 
-    f = stop(10, 30, "a function", "Python", "stage-1")
-    jaxpr = stop(245, 30, "a jaxpr", "jaxpr.py", "stage-3")
-    text = stop(480, 30, "StableHLO", "text", "stage-3")
+    f = stop(8, 20, "a function", "Python", "stage-1")
+    jaxpr = stop(262, 20, "a jaxpr", "jaxpr.py", "stage-3")
     step(f.right, jaxpr.left, "stage", "staging.py", "stage-1")
-    step(jaxpr.right, text.left, "lower", "lowering.py", "stage-3")
+    x, y = jaxpr.x + 22, jaxpr.y + jaxpr.height
+    drawing.arrow((x - 14, y), (x - 14, y + 34), (x + 14, y + 34), (x + 14, y), style="stage-3")
+    drawing.text((x - 28, y + 18), "check, shrink, differentiate, batch", "small", anchor="end")
+    files = "typecheck.py, dce.py, jit_rules.py"
+    drawing.text((x - 28, y + 38), files, "small code faint", anchor="end")
 
-    program = stop(480, 220, "machine code", "executable.py", "stage-5")
-    results = stop(245, 220, "results", "array.py", "stage-5")
-    arguments = stop(10, 220, "arguments", "array.py", "stage-5")
-    drawing.arrow(text.bottom, program.top, style="stage-5")
-    drawing.text((545, 140), "compile", "small", anchor="end")
-    drawing.text((545, 160), "backend.py", "small code faint", anchor="end")
-    drawing.arrow(arguments.bottom, (85, 288), (555, 288), program.bottom, style="stage-5")
-    drawing.text((320, 277), "execute", "small")
+    text = stop(262, 158, "StableHLO", "text", "stage-3")
+    program = stop(262, 276, "machine code", "executable.py", "stage-5")
+    for above, below, verb, file, style in (
+        (jaxpr, text, "lower", "lowering.py", "stage-3"),
+        (text, program, "compile", "backend.py", "stage-5"),
+    ):
+        x, start, end = 390, above.y + above.height, below.y
+        drawing.arrow((x, start), (x, end), style=style)
+        middle = end - 28
+        drawing.text((x - 10, middle - 10), verb, "small", anchor="end")
+        drawing.text((x - 10, middle + 8), file, "small code faint", anchor="end")
+
+    results = stop(8, 276, "results", "array.py", "stage-5")
+    arguments = stop(8, 158, "arguments", "array.py", "stage-5")
+    drawing.arrow(arguments.bottom, (83, 240), (280, 240), (280, 276), style="stage-5")
+    drawing.text((180, 228), "execute", "small")
     drawing.arrow(program.left, results.right, style="stage-5")
-
-    x, y = jaxpr.bottom
-    drawing.arrow((x - 40, y), (x - 40, y + 40), (x + 40, y + 40), (x + 40, y), style="stage-3")
-    drawing.text((x, y + 58), "check, shrink, differentiate, batch", "small")
-    drawing.text((x, y + 78), "typecheck.py, dce.py, jit_rules.py", "small code faint")
     return drawing.svg()
