@@ -7,8 +7,8 @@ from pathlib import Path
 from tables import for_each
 
 USE = Path(__file__).parents[2] / "docs/use"
-# A page that includes a file has that file's opening.
-PAGES = [page for page in sorted(USE.glob("*.md")) if not page.read_text().startswith("--8<--")]
+# A page that is only a link shows a document of the root: `docs/hooks/root_documents.py`.
+PAGES = [page for page in sorted(USE.glob("*.md")) if page.read_text(encoding="utf-8")[0] == "#"]
 every_page = for_each("page", PAGES, ids=[page.stem for page in PAGES])
 
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.M | re.S)
