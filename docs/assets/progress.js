@@ -9,7 +9,7 @@ const byPage = Object.fromEntries(chapters.map((chapter) => [chapter.page, chapt
 const isRead = ({ page }) => Boolean(recall("chapter", "read", page))
 
 // How many exercises and questions of a chapter were solved.
-function solved({ page }, remembered = everything()) {
+function solved({ page }, remembered) {
   const { exercise = {}, answer = {} } = remembered[page] ?? {}
   return Object.keys(exercise).length + Object.values(answer).filter(({ right }) => right).length
 }
@@ -25,12 +25,16 @@ for (const link of document.querySelectorAll(".md-nav--primary a.md-nav__link"))
   marks.set(mark, chapter)
 }
 
+const sign = (text, label) => element("span", { role: "img", "aria-label": label, title: label }, text)
+
 function showMarks() {
+  const remembered = everything()
   for (const [mark, chapter] of marks) {
-    const count = solved(chapter)
+    const count = solved(chapter, remembered)
     const tasks = count && chapter.tasks ? `${Math.min(count, chapter.tasks)}/${chapter.tasks}` : ""
     mark.replaceChildren(tasks)
-    if (isRead(chapter)) mark.append(element("span", { role: "img", "aria-label": "read" }, "✓"))
+    if (remembered[chapter.page]?.cell) mark.append(sign("✎", "with cells that you edited"))
+    if (isRead(chapter)) mark.append(sign("✓", "read"))
   }
 }
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from blocks import blocks
+from live_cells import is_live
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -54,6 +55,7 @@ class Chapter:
     minutes: int
     exercises: int
     questions: int
+    tasks: int  # questions, and exercises that the page checks
     needs: tuple[str, ...]  # pages
     skip: tuple[str, ...]  # headings, or "all"
 
@@ -74,6 +76,12 @@ by_page: dict[str, Chapter] = {}
 
 
 def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> None:
+    number_chapters(nav)
+    content = f"export const chapters = {json.dumps(list(map(told, by_page.values())))}\n"
+    files.append(File.generated(config, "assets/chapters.js", content=content))
+
+
+def number_chapters(nav: Navigation) -> None:
     """Number the chapters, and check what they say of each other."""
     (learn,) = (item for item in nav.items if item.title == "Learn")
     sections = [learn, *(child for child in learn.children if isinstance(child, Section))]
@@ -86,8 +94,6 @@ def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> None:
         parts.append(Part(section.title, first, tuple(chapters)))
         if number:
             section.title = f"{number}. {section.title}"
-    content = f"export const chapters = {json.dumps(list(map(told, by_page.values())))}\n"
-    files.append(File.generated(config, "assets/chapters.js", content=content))
 
 
 def chapter(page: Page, number: str) -> Chapter:
@@ -103,15 +109,18 @@ def chapter(page: Page, number: str) -> Chapter:
     for heading in skip if skip != "all" else []:
         if heading not in HEADING.findall(markdown):
             raise PluginError(f"{file.src_uri} has no section {heading!r} to skip")
+    exercises = [block for block in blocks(markdown) if block.kind == "exercise"]
+    asked = len(list(questions(markdown)))
     found = Chapter(
-        file,
-        number,
-        TITLE.search(markdown)[1],
-        minutes(markdown),
-        sum(block.kind == "exercise" for block in blocks(markdown)),
-        len(list(questions(markdown))),
-        tuple(needs),
-        ("all",) if skip == "all" else tuple(skip),
+        file=file,
+        number=number,
+        title=TITLE.search(markdown)[1],
+        minutes=minutes(markdown),
+        exercises=len(exercises),
+        questions=asked,
+        tasks=asked + sum(map(is_live, exercises)),
+        needs=tuple(needs),
+        skip=("all",) if skip == "all" else tuple(skip),
     )
     page.title = found.plain_title
     by_page[file.src_uri] = found
@@ -133,8 +142,7 @@ def told(chapter: Chapter) -> dict[str, Any]:
         "page": chapter.file.url,
         "title": chapter.plain_title,
         "minutes": chapter.minutes,
-        "tasks": chapter.questions
-        + chapter.exercises * chapter.file.url.startswith(("learn/stage1", "learn/zero")),
+        "tasks": chapter.tasks,
     }
 
 
@@ -150,9 +158,9 @@ def on_page_markdown(markdown: str, page: Page, **kwargs: Any) -> str:
 
 def about(chapter: Chapter) -> str:
     """What a reader wants to know before a chapter."""
-    tasks = {"question": chapter.questions, "exercise": chapter.exercises}
-    counts = [f"{count} {noun}{'s' * (count > 1)}" for noun, count in tasks.items() if count]
-    said = [" and ".join(", ".join([f"{chapter.minutes} minutes", *counts]).rsplit(", ", 1)) + "."]
+    of = {"minute": chapter.minutes, "question": chapter.questions, "exercise": chapter.exercises}
+    counts = [f"{count} {noun}{'s' * (count > 1)}" for noun, count in of.items() if count]
+    said = [" and ".join(", ".join(counts).rsplit(", ", 1)) + "."]
     if chapter.needs:
         links = [link(by_page[need], chapter.file) for need in chapter.needs]
         said.append(f"It builds on {', '.join(links)}.")

@@ -1,5 +1,7 @@
 """Live cells and exercises, used as a reader uses them."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 from visits import SITE, WIDE, Handler, Visit
@@ -174,6 +176,8 @@ def test_what_was_written_and_solved_is_remembered(visit):
     box, status, _ = cell(page, ".exercise.cell")
     expect(status).to_have_text("Solved before.")
     expect(box.locator(".cm-content")).to_contain_text("FollowingInterpreter")
+    mark = page.locator(".md-nav--primary .md-nav__item--active .menu-mark").last
+    expect(mark).to_have_text(re.compile(r"^1/\d✎$"))
     press(box, "Reset")
     page = tab.open(CHAPTER)
     _, status, _ = cell(page, ".exercise.cell")
