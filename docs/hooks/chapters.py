@@ -34,6 +34,7 @@ from mkdocs.structure.nav import Navigation, Section
 from mkdocs.structure.pages import Page
 from mkdocs.utils import meta
 from questions import questions
+from site_map import anchor_of
 
 # What a minute is enough for.
 WORDS, LINES = 200, 10
@@ -167,7 +168,7 @@ def about(chapter: Chapter) -> str:
     if chapter.skip == ("all",):
         said.append("It can wait until you need it.")
     elif chapter.skip:
-        names = ", ".join(f"*{heading}*" for heading in chapter.skip)
+        names = ", ".join(f"[{name}](#{anchor_of(name)})" for name in chapter.skip)
         said.append(f"On a first reading, skip {names}.")
     return " ".join(said)
 

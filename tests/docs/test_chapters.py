@@ -63,7 +63,7 @@ def test_numbers_follow_the_navigation(number):
 def test_chapter_says_what_it_needs_and_what_can_wait(number):
     number()
     first, second = (chapters.about(chapters.by_page[f"one/{name}.md"]) for name in "ab")
-    wait = "On a first reading, skip *Later*."
+    wait = "On a first reading, skip [Later](#later)."
     assert first == f"1 minute. It builds on [0.1 Begin](../zero.md). {wait}"
     assert second == "1 minute. It builds on [1.1 Terms: `a`](a.md). It can wait until you need it."
 

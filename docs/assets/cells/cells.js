@@ -12,7 +12,7 @@ function valuesOf(parts) {
     const cells = [code, value].map((text) => element("td", {}, element("code", {}, text)))
     return element("tr", {}, ...cells)
   }
-  const head = element("tr", {}, element("th", {}, "The check has"), element("th", {}, "It is"))
+  const head = element("tr", {}, element("th", {}, "In the check"), element("th", {}, "Found"))
   const rows = parts.map(row)
   return element("table", { class: "cell-values" }, head, ...rows)
 }
