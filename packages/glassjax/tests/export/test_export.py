@@ -230,6 +230,16 @@ class TestInsideOfTransformations:
         again = round_trip(lambda x: exported.call(x) * 2, X)
         assert again.call(X).tolist() == [2.0, 4.0, 6.0]
 
+    def test_an_export_inside_an_export_closes_over_a_key(self):
+        """The key's words were read by an operation of the function being traced."""
+        key = random.key(0)
+
+        def draw(df):
+            return random.chisquare(key, df)
+
+        outer = round_trip(lambda df: export.export(jit(draw))(df).call(df) + 1, 2.0)
+        np.testing.assert_allclose(outer.call(2.0), draw(2.0) + 1, rtol=1e-6)
+
     def test_what_has_to_be_exported_in_its_place(self):
         exported = round_trip(jnp.sum, X)
         for f in (grad(exported.call), jit(grad(exported.call))):

@@ -27,7 +27,7 @@ from glassjax.ffi import effectful_ffi_call_p, ffi_call_p
 from glassjax.lax.key_arrays import random_unwrap, random_wrap_p
 from glassjax.primitives.axes import plain_type
 from glassjax.runtime import pipeline
-from glassjax.runtime.evaluation import evaluated_by_library
+from glassjax.runtime.evaluation import eval_context, evaluated_by_library
 from glassjax.runtime.jit import jit
 from glassjax.runtime.pipeline import Compilation, CompileOptions
 from glassjax.runtime.places import Places, Shardings
@@ -504,7 +504,8 @@ def _with_constants_inside(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
     for var, x in zip(jaxpr.constvars, consts, strict=True):
         stored = var
         if is_key_type(var.aval.dtype):
-            x = random_unwrap(x)
+            with eval_context():  # an export inside a function that is being traced
+                x = random_unwrap(x)
             stored = Var(typeof(x))
         value = np.asarray(x, stored.aval.dtype)
         eqns.append(JaxprEqn(constant_p, [], [stored], {"value": value}))
