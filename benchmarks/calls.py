@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import programs
-from benchmarks.measure import QUICK_PAIRS, Case, Line, Row, interleaved, row_of, versus_jax
-from benchmarks.programs import Library, libraries
+from benchmarks.measure import Case, versus_jax
+from benchmarks.programs import Library
 
 
 def jitted(f: Callable[[Library], Callable[..., Any]], *args: Any, on_device: bool = True) -> Case:
@@ -148,26 +148,6 @@ def mlp_step(lib: Library) -> Callable[[], Any]:
 
 
 # --8<-- [end:case]
-
-
-def xla_alone(name: str) -> Line:
-    """XLA's part of a call of an MLP step: launching the program and waiting for its results."""
-
-    def measure(quick: bool) -> Row:
-        lib, _ = libraries()
-        step = lib.core.jit(programs.step_of(lib, programs.mlp_loss(lib)))
-        given = programs.mlp_params(lib), programs.mlp_batch(lib)
-        loaded = step.lower(*given).compile().runtime_executable()
-        buffers = [leaf.buffer for leaf in lib.core.tree_util.tree_leaves(given)]
-
-        def execute() -> Any:
-            outs = loaded.execute_sharded(buffers).disassemble_into_single_device_arrays()
-            return outs[-1][0].block_until_ready()
-
-        times = interleaved(execute, mlp_step(lib), QUICK_PAIRS if quick else 99, 20)
-        return row_of(name, times, note="XLA alone / the whole call, both ours")
-
-    return Line(name, measure)
 
 
 def eager(f: Callable[[Library, Any], Any], size: int = 1_000) -> Case:
@@ -310,9 +290,6 @@ CASES: dict[str, tuple[Case, float | None, int]] = {
 
 
 LINES = [
-    *(
-        versus_jax(name, case, budget=budget, number=number)
-        for name, (case, budget, number) in CASES.items()
-    ),
-    xla_alone("XLA alone, MLP gradient step"),
+    versus_jax(name, case, budget=budget, number=number)
+    for name, (case, budget, number) in CASES.items()
 ]

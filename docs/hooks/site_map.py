@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 LEARN = Path(__file__).parents[1] / "learn"
 FENCE = re.compile(r"^```map\n.*\n```$", re.M)
+# Names and signs look like the text around them.
+PLAIN, PLAIN_TEXT = re.compile('<span class="[npwo]">(.*?)</span>'), r"\1"
 HEADING = re.compile(r"^##+ +(.*)$", re.M)
 
 # The columns: name, table, and the file that fills it for most primitives; None if one rule, which
@@ -132,7 +134,8 @@ def html(page: "Page", files: "Files") -> Iterator[str]:
         yield "</tr>"
     yield '</tbody></table><div class="map-rules" hidden>'
     for part in numbers:
-        yield f"<div>{highlight(part, PythonLexer(), HtmlFormatter(nowrap=True))}</div>"
+        colored = highlight(part, PythonLexer(), HtmlFormatter(nowrap=True))
+        yield f"<div>{PLAIN.sub(PLAIN_TEXT, colored)}</div>"
     yield "</div>"
 
 
