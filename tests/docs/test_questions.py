@@ -11,6 +11,7 @@ DOCS = ROOT / "docs"
 sys.path.insert(0, str(DOCS / "hooks"))
 
 import questions  # noqa: E402
+from blocks import blocks  # noqa: E402
 from notebooks import CHAPTER  # noqa: E402
 
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
@@ -20,7 +21,11 @@ def asked(page):
     return list(questions.questions((DOCS / page).read_text("utf-8")))
 
 
-CHAPTERS = [page for page in PAGES if CHAPTER.fullmatch(page)]
+def is_chapter(page):
+    return CHAPTER.fullmatch(page) and any(blocks((DOCS / page).read_text("utf-8")))
+
+
+CHAPTERS = [page for page in PAGES if is_chapter(page)]
 
 
 @for_each("page", CHAPTERS)
