@@ -1,10 +1,10 @@
-"""Figures that the reader changes, and the text of all figures."""
+"""Figures that the reader changes, and the map on the home page."""
 
 import re
 
 import pytest
 from playwright.sync_api import expect
-from visits import NARROW, PAGES, SITE, WIDE
+from visits import NARROW, WIDE
 
 DUAL = "learn/stage1/dual_numbers/"
 DERIVATIVES = "learn/stage2/vmap_rules/"
@@ -91,53 +91,6 @@ def test_an_animation_waits_for_those_who_want_less_motion(visit):
     assert figure.get_by_role("slider").input_value() == value
     figure.get_by_role("button").click()
     expect(figure.get_by_role("slider")).not_to_have_value(value)
-
-
-# The pieces of text whose contrast with the box behind them, or else the page, is below 4.5 to 1.
-FAINT = """() => {
-  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true })
-  const rgb = (color, [r, g, b]) => {
-    canvas.fillStyle = `rgb(${r} ${g} ${b})`
-    canvas.fillRect(0, 0, 1, 1)
-    canvas.fillStyle = color
-    canvas.fillRect(0, 0, 1, 1)
-    return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3)
-  }
-  const luminance = rgb => {
-    const [r, g, b] = rgb.map(c => c / 255)
-      .map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b
-  }
-  const paper = rgb(getComputedStyle(document.body).backgroundColor, [255, 255, 255])
-  const faint = []
-  for (const text of document.querySelectorAll(".drawing svg :is(text, tspan)")) {
-    if (!text.textContent.trim() || text.querySelector("tspan")) continue
-    const { x, y, width, height } = text.getBoundingClientRect()
-    if (!width) continue
-    const at = [x + width / 2, y + height / 2]
-    let behind = paper
-    for (const box of text.closest("svg").querySelectorAll("rect")) {
-      const { fill } = getComputedStyle(box)
-      const of = box.getBoundingClientRect()
-      const holds = of.left <= at[0] && at[0] <= of.right && of.top <= at[1] && at[1] <= of.bottom
-      if (holds && fill !== "none") behind = rgb(fill, behind)
-    }
-    const ink = rgb(getComputedStyle(text).fill, behind)
-    const [high, low] = [ink, behind].map(luminance).sort((a, b) => b - a)
-    const ratio = (high + 0.05) / (low + 0.05)
-    if (ratio < 4.5) faint.push(`${ratio.toFixed(2)} ${text.textContent}`)
-  }
-  return faint
-}"""
-
-DRAWN = [p for p in PAGES if 'class="drawing"' in (SITE / p / "index.html").read_text("utf-8")]
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_of_figures_stands_out(scheme, visit):
-    each = visit(scheme=scheme)
-    found = {path: each.open(f"{path}/").evaluate(FAINT) for path in DRAWN}
-    assert {path: faint for path, faint in found.items() if faint} == {}
 
 
 # The map on the home page.
