@@ -75,7 +75,7 @@ def filled(markdown: str) -> str:
         items = fence[1].split("; ")
         head = fence[0].partition("\n")[0]
         counts = ", ".join(spans(items))
-        return f"{head}\n# JAX in 100 lines: {counts}\n{excerpt(items)}\n```"
+        return f"{head}\n# JAX in 100 lines · {counts}\n{excerpt(items)}\n```"
 
     return FENCE.sub(fill, markdown)
 
@@ -99,7 +99,7 @@ def spans(items: list[str]) -> Iterator[str]:
     firsts = [counts[0], *(b for _, b in gaps)]
     lasts = [*(a for a, _ in gaps), counts[-1]]
     for first, last in zip(firsts, lasts, strict=True):
-        yield f"{first} to {last}" if first < last else f"{first}"
+        yield f"{first}-{last}" if first < last else f"{first}"
 
 
 def excerpt(items: list[str]) -> str:

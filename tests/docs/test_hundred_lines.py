@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs/hooks"))
 
+import chapters  # noqa: E402
 import hundred_lines  # noqa: E402
 from blocks import blocks  # noqa: E402
 
@@ -106,6 +107,13 @@ def test_an_interpreter_that_fails_is_left(zero):
     assert zero["stack"] == [zero["evaluate"]]
 
 
+def test_the_first_gradient_takes_a_quarter_of_an_hour():
+    page = (ROOT / "docs" / hundred_lines.PAGE).read_text("utf-8")
+    before, found, _ = page.partition("print(grad(foo)(2.0))")
+    assert found
+    assert chapters.minutes(f"{before}\n```\n") <= 15
+
+
 def test_titles_count_the_lines():
     page = (ROOT / "docs" / hundred_lines.PAGE).read_text("utf-8")
     spans = re.findall(r'title="lines (\d+) to (\d+)"', hundred_lines.with_counts(page))
@@ -132,7 +140,7 @@ def test_later_chapters_grow_every_line():
 def test_a_quotation_counts_and_shows_its_lines():
     filled = hundred_lines.filled('```python grows="JVP.rule; jvp"\n```\n')
     _, comment, *code, _ = filled.splitlines()
-    first, last = map(int, re.findall(r"\d+", comment.partition(":")[2]))
+    first, last = map(int, re.findall(r"\d+", comment.partition("·")[2]))
     assert len(hundred_lines.lines_of("\n".join(code))) == last - first + 2  # with the class line
     assert code[:2] == ["class JVP(Interpreter):", "    def rule(self, op, *duals):"]
     assert hundred_lines.filled(filled) == filled
