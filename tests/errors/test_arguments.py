@@ -113,7 +113,9 @@ TABLE = [
     (lambda: core.ShapedArray((), "abc"), TypeError, "data type 'abc' not understood"),
     (lambda: core.FlatFunction(jnp.sin, None), TypeError, "FlatFunction: in_tree must be a PyTreeDef, found None"),
     # What is not an array, and what to do about it.
-    (lambda: jnp.sin([1.0]), TypeError, r"found .*of type list. jnp.array"),
+    (lambda: jnp.sin([1.0]), TypeError, r"sin: x: .*found \[1.0\] of type list. jnp.array"),
+    (lambda: jnp.stack([[1, 2], [3]]), TypeError, r"stack: arrays\[0\]: .*found \[1, 2\] of type list"),
+    (lambda: jnp.sum({"a": 1}), TypeError, r"sum: a: .*found {'a': 1} of type dict"),
     (lambda: jnp.sin({"a": 1.0}), TypeError, "of type dict. Take the values of a dict by key, or all at once by tree_map."),
     (lambda: jnp.sin(None), TypeError, "of type NoneType. A function that ends without `return` gives None."),
     (lambda: jnp.sin(len), TypeError, "Call it, and use what it returns."),

@@ -5,7 +5,7 @@ import inspect
 import operator
 import os
 import typing
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import NoneType, TracebackType, UnionType
 from typing import Any
@@ -82,6 +82,11 @@ def blame_argument(
     if isinstance(error, RecursionError):  # an argument's attribute may recurse endlessly
         return
     if is_of_array:
+        for place, value in _trees_for_arrays(given, hints):
+            _, named, remedy = str(error).partition(f" of type {type(value).__name__}. ")
+            if named:  # taken apart by then: `error` shows tracers in place of its items
+                found = f"{_NO_ARRAY}, found {shown(value)}{named}{remedy}"
+                raise TypeError(f"{name}: {place}: {found}") from None
         for parameter, value in given:
             if not _may_be_array(value):
                 raise TypeError(f"{name}: {parameter}: {error}") from None
@@ -251,6 +256,21 @@ def _given(
         and value is not kinds[name].default
         and name != "self"  # not passed by users
     ]
+
+
+def _trees_for_arrays(
+    given: list[tuple[str, Any]], hints: Mapping[str, Any]
+) -> Iterator[tuple[str, list[Any] | tuple[Any, ...] | dict[Any, Any]]]:
+    """Lists and dicts in place of arrays: arguments, and items of those that are sequences."""
+    for parameter, value in given:
+        if not isinstance(value, list | tuple | dict):
+            continue
+        if hints.get(parameter, Any) is Any:
+            yield parameter, value
+            continue
+        for i, item in enumerate(value):
+            if isinstance(item, list | tuple | dict):
+                yield f"{parameter}[{i}]", item
 
 
 def contains_itself(value: Any) -> bool:
