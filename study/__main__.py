@@ -22,7 +22,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from study import puzzles
 from study.milestones import milestone_of, run_milestone
 from study.steps import STAGES, steps_of
 from study.workbook import Outcome, Workbook
@@ -43,6 +42,10 @@ def main() -> None:
         case "status":
             print(*status(WORKBOOKS), sep="\n")
         case "puzzles":
+            from study import (
+                puzzles,
+            )  # needs numpy, which is not installed for the study of stage 1
+
             file = options.folder or WORKBOOKS / "puzzles.py"
             if not file.exists() or options.start_over:
                 puzzles.make(file)

@@ -299,3 +299,8 @@ def test_a_puzzle_shows_what_is_wanted_beside_what_was_found(tmp_path):
         "   . . . #     . . # .",
         "   . . . .     . . . #",
     ]
+
+
+def test_the_study_of_stage_1_needs_no_numpy():
+    program = "import sys; sys.modules['numpy'] = None; import study.__main__"
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
