@@ -24,18 +24,18 @@ def svg() -> str:
     drawing.text((4, 22), "recorded", "small faint", anchor="start")
     drawing.arrow((410, 270), (410, 40), style="stage-4")
     drawing.text((416, 22), "played", "small stage-4", anchor="end")
-    drawing.text((104, 22), "value", "small faint")
-    drawing.text((200, 22), "pull-backs", "small faint")
+    drawing.text((98, 22), "value", "small faint")
+    drawing.text((204, 22), "pulls cotangents back", "small faint")
     drawing.text((316, 22), "cotangent", "small stage-4")
     names = [name.split()[0] for name, *_ in TAPE]
     for number, (name, value, pull_backs, cotangent) in enumerate(TAPE):
         y = 40 + 48 * number
-        box = drawing.box(20, y, 124, 36)
-        drawing.text((box.x + 8, box.center[1]), name, "small code", anchor="start")
-        drawing.text((box.x + 117, box.center[1]), value, "small code", anchor="end")
+        box = drawing.box(17, y, 131, 36)
+        drawing.text((box.x + 6, box.center[1]), name, "small code", anchor="start")
+        drawing.text((box.x + 125, box.center[1]), value, "small code", anchor="end")
         drawing.box(256, y, 146, 36, cotangent, "stage-4", text_style="small code")
         for i, (parent, factor) in enumerate(pull_backs):
             middle = y + 18 + (i - (len(pull_backs) - 1) / 2) * 17
             text = f"{names[parent]} += {names[number]} · {factor}"
-            drawing.text((150, middle), text, "small code", anchor="start")
+            drawing.text((153, middle), text, "small code", anchor="start")
     return drawing.svg()
