@@ -176,7 +176,7 @@ def test_what_was_written_and_solved_is_remembered(visit):
     box, status, _ = cell(page, ".exercise.cell")
     expect(status).to_have_text("Solved before.")
     expect(box.locator(".cm-content")).to_contain_text("FollowingInterpreter")
-    mark = page.locator(".md-nav--primary .md-nav__item--active .menu-mark").last
+    mark = page.locator(".md-nav--primary a.md-nav__link--active .menu-mark")
     expect(mark).to_have_text(re.compile(r"^1/\d✎$"))
     press(box, "Reset")
     page = tab.open(CHAPTER)
