@@ -42,9 +42,7 @@ def main() -> None:
         case "status":
             print(*status(WORKBOOKS), sep="\n")
         case "puzzles":
-            from study import (
-                puzzles,
-            )  # needs numpy, which is not installed for the study of stage 1
+            from study import puzzles  # needs numpy, which stage 1 lacks
 
             file = options.folder or WORKBOOKS / "puzzles.py"
             if not file.exists() or options.start_over:
