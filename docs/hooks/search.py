@@ -71,7 +71,7 @@ TERMS = {
     "use/looking_in/": "debugging, print, callback, nan",
     "use/sharp_bits/": "gotchas, side effects",
     "use/performance/": "slow, profiling",
-    "teach/": "course, teaching, teacher, syllabus, lecture, homework, marks, grading, licence",
+    "teach/": "course, teaching, teacher, syllabus, lecture, homework, marks, licence",
     "teach/slides/": "slides, all figures",
 }
 
