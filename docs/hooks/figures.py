@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from heads import loading
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.pages import Page
-from mkdocs.utils import get_relative_url
 
 FIGURES = Path(__file__).parents[1] / "figures"
 EXAMPLES = FIGURES.parents[1] / "examples"
@@ -41,10 +41,7 @@ def on_page_content(html: str, **kwargs: Any) -> str:
 
 
 def on_post_page(output: str, page: Page, **kwargs: Any) -> str:
-    if "<glassjax-figure>" not in output:
-        return output
-    url = get_relative_url("assets/figures.js", page.url)
-    return output.replace("</head>", f'<script type="module" src="{url}"></script></head>', 1)
+    return loading(output, page, "figures.js") if "<glassjax-figure>" in output else output
 
 
 def drawn(name: str) -> str:

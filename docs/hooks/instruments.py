@@ -6,11 +6,12 @@ page. Here a page names the files that define its instruments, and the pages sha
 
 import re
 from pathlib import Path
+from typing import Any
 
+from heads import loading
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
-from mkdocs.utils import get_relative_url
 
 ROOT = Path(__file__).parents[2]
 SOURCES = (
@@ -32,13 +33,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
-    head = ""
+def on_post_page(output: str, page: Page, **kwargs: Any) -> str:
     for name, definition in DEFINITIONS.items():
         if definition in output:
-            url = get_relative_url(f"assets/instruments/{name}", page.url)
             output = output.replace(definition, "")
-            head += f'<link rel="stylesheet" href="{url}.css">'
-            head += f'<script defer src="{url}.js"></script>'
+            output = loading(
+                output, page, *(f"instruments/{name}.{kind}" for kind in ("css", "js"))
+            )
     assert "customElements" not in output, f"{page.url} defines an instrument itself"
-    return output.replace("</head>", f"{head}</head>", 1)
+    return output

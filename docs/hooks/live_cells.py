@@ -8,16 +8,17 @@ Without JavaScript they are blocks like all others.
 
 import html
 import json
+import re
 import textwrap
 from pathlib import Path
 from typing import Any
 
 import vendor
 from blocks import Block, with_blocks
+from heads import loading, url_of
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
-from mkdocs.utils import get_relative_url
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = [ROOT / f"packages/{name}/src/glassjax_{name}" for name in ("stage1", "watch")]
@@ -66,15 +67,10 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     if 'class="cell"' not in output and 'class="exercise cell"' not in output:
         return output
 
-    def url(asset: str) -> str:
-        path = get_relative_url(f"assets/{asset}", page.url)
-        return path if path.startswith(".") else f"./{path}"
-
     # The modules of the editor import each other by the names of their packages.
-    imports = {name: url(f"vendor/{name}/{module}") for name, (_, module) in vendor.EDITOR.items()}
-    head = (
-        f'<link rel="stylesheet" href="{url("cells/cells.css")}">'
-        f'<script type="importmap">{json.dumps({"imports": imports})}</script>'
-        f'<script type="module" src="{url("cells/cells.js")}"></script>'
-    )
-    return output.replace("</head>", f"{head}</head>", 1)
+    imports = {
+        name: url_of(f"vendor/{name}/{module}", page) for name, (_, module) in vendor.EDITOR.items()
+    }
+    names = f'<script type="importmap">{json.dumps({"imports": imports})}</script>'
+    output = re.sub("<meta charset[^>]*>", rf"\g<0>{names}", output, count=1)  # before all modules
+    return loading(output, page, "cells/cells.css", "cells/cells.js")

@@ -27,10 +27,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mkdocs.config.defaults import MkDocsConfig
+from heads import loading
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.pages import Page
-from mkdocs.utils import get_relative_url
 
 SECTION = re.compile(r"^## Questions\n(.*?)(?=^## |\Z)", re.M | re.S)
 ANSWER = re.compile(r"^- \[([ x])\] ([^\n]*)\n((?:  [^\n]*\n)*)", re.M)
@@ -155,16 +154,7 @@ def plain(markdown: str) -> str:
     return SECTION.sub(folded, markdown)
 
 
-def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+def on_post_page(output: str, page: Page, **kwargs: Any) -> str:
     """Let the pages with questions load what checks the answers, and no others."""
-    if 'class="question"' not in output:
-        return output
-
-    def url(asset: str) -> str:
-        return get_relative_url(f"assets/{asset}", page.url)
-
-    head = (
-        f'<link rel="stylesheet" href="{url("questions.css")}">'
-        f'<script type="module" src="{url("questions.js")}"></script>'
-    )
-    return output.replace("</head>", f"{head}</head>", 1)
+    has_questions = 'class="question"' in output
+    return loading(output, page, "questions.css", "questions.js") if has_questions else output
