@@ -26,13 +26,14 @@ to its summary, and that comments for tools are left out.
 import ast
 import functools
 import io
+import itertools
 import logging
 import re
 import subprocess
 import sys
 import textwrap
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -311,7 +312,7 @@ def wrap(text: str) -> str:
     text = comments_above(summaries(text))
     command = [sys.executable, "-m", "ruff", "format", "--isolated", f"--line-length={WIDTH}", "-"]
     text = subprocess.run(command, input=text, text=True, capture_output=True, check=True).stdout
-    return "\n".join(fitted(text.splitlines())) + "\n"
+    return "\n".join(fitted(filled_comments(text.splitlines()))) + "\n"
 
 
 def summaries(text: str) -> str:
@@ -355,11 +356,22 @@ def margin_of(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
+def filled_comments(lines: list[str]) -> Iterator[str]:
+    """Lines with comments of several lines filled again, if one of their lines is too long."""
+    for margin, group in itertools.groupby(lines, lambda line: re.match("( *# )?", line)[1]):
+        together = list(group)
+        if margin is None or max(map(len, together)) <= WIDTH:
+            yield from together
+            continue
+        words = " ".join(line.removeprefix(margin) for line in together)
+        yield from textwrap.wrap(words, WIDTH, initial_indent=margin, subsequent_indent=margin)
+
+
 STRING = re.compile(r' *(f?)"((?:[^"\\]|\\.)*)"([,)]*)')
 
 
-def fitted(lines: list[str]) -> Iterator[str]:
-    """Lines with comments, and strings on lines of their own, on as many lines as they take."""
+def fitted(lines: Iterable[str]) -> Iterator[str]:
+    """Lines with strings that are lines of their own on as many lines as they take."""
     strings: list[re.Match[str]] = []  # the last lines, if Python joins them with the next
     for line in lines:
         string = STRING.fullmatch(line)
@@ -371,9 +383,6 @@ def fitted(lines: list[str]) -> Iterator[str]:
             if string[3]:
                 yield from joined(strings)
                 strings = []
-        elif len(line) > WIDTH and (comment := re.fullmatch("( *# )(.*)", line)):
-            start, words = comment.groups()
-            yield from textwrap.wrap(words, WIDTH, initial_indent=start, subsequent_indent=start)
         else:
             yield line
     yield from joined(strings)

@@ -83,6 +83,18 @@ def test_pieces_are_short(page):
         assert is_folded or len(each.code.splitlines()) <= 40, f"{each.file}: {each.items}"
 
 
+@for_each("page", PAGES, ids=map(str, PAGES))
+def test_every_section_has_text(page):
+    text = re.sub(r"^```.*?^```", "code", page.read_text("utf-8"), flags=re.M | re.S)
+    headings = re.finditer(r"^(#+) (.*)\n+(?=(#+) )", text, re.M)
+    empty = [
+        title
+        for level, title, next_level in map(re.Match.groups, headings)
+        if len(next_level) <= len(level)
+    ]
+    assert empty == []
+
+
 @for_each("page", excerpts.pages(), ids=map(str, excerpts.pages()))
 def test_pages_show_the_sources_as_they_are(page):
     """For readers of the repository; `python -m tools.excerpts` writes what is shown."""
