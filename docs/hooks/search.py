@@ -118,8 +118,6 @@ def weigh(sections: list[dict[str, Any]], separator: str) -> None:
             section["boost"] = 2.0 if "what is" in terms else 0.2
         elif page.startswith("learn/"):
             section["boost"] = 2.0
-        elif page.startswith("teach/"):  # which lists the chapters that teach a term
-            section["boost"] = 0.1
 
 
 def idf(count: int, sections: Sized) -> float:
