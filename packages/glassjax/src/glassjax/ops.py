@@ -16,6 +16,7 @@ from glassjax.numpy.indexing import known_value
 from glassjax.numpy.shapes import shape
 from glassjax.runtime.operation import operation
 from glassjax.settings.names import list_public_names
+from glassjax.settings.number_types import letter_of
 from glassjax.shardings.sharding import explicit_sharding
 from glassjax_stage2 import typeof
 from glassjax_stage2.promotion import cast
@@ -116,7 +117,7 @@ def _segments(
 ) -> Any:
     data = data if hasattr(data, "shape") else jnp.asarray(data)
     ids = segment_ids if hasattr(segment_ids, "shape") else jnp.asarray(segment_ids)
-    if typeof(ids).dtype.kind not in "iu" or typeof(ids).ndim != 1:
+    if letter_of(typeof(ids).dtype) not in "iu" or typeof(ids).ndim != 1:
         raise TypeError(f"{name}: segment_ids must be a vector of integers, found {typeof(ids)}")
     if not shape(data) or shape(data)[0] != shape(ids)[0]:
         raise ValueError(

@@ -46,7 +46,7 @@ def element_type(dtype: np.dtype[Any]) -> str:
     if dtype.names:
         return element_type(dtype[0])
     bits = int("".join(filter(str.isdigit, dtype.name.partition("_")[0])))
-    if not 8 <= bits <= (128 if dtype.kind == "c" else 64):
+    if bits not in (2, 4, 8, 16, 32, 64) and dtype != np.complex128:
         raise TypeError(f"the device holds no arrays of dtype {dtype}; convert them by astype")
     if dtype.kind == "c":
         return f"complex<f{4 * dtype.itemsize}>"

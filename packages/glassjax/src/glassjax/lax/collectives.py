@@ -21,7 +21,7 @@ from glassjax.primitives import axes as mesh_axes
 from glassjax.primitives import loops
 from glassjax.runtime import array
 from glassjax.runtime.evaluation import evaluated_by_library
-from glassjax.settings.number_types import as_weak_as
+from glassjax.settings.number_types import as_weak_as, letter_of
 from glassjax.shardings.mesh import require_allowed
 from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
 from glassjax_stage2.errors import shown
@@ -1038,7 +1038,7 @@ def ragged_all_to_all(
     slices = [array.to_array(v) for v in (input_offsets, send_sizes, output_offsets, recv_sizes)]
     types = [typeof(v) for v in slices]
     if len({t.shape for t in types}) > 1 or any(
-        t.ndim != 1 or t.dtype.kind not in "iu" for t in types
+        t.ndim != 1 or letter_of(t.dtype) not in "iu" for t in types
     ):
         raise TypeError(
             f"{caller}: offsets and sizes must be vectors of integers of one length, found "

@@ -11,14 +11,18 @@ import glassjax_stage2 as stage2
 from glassjax.dtypes import DTypeLike
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.primitives.declare import declare
+from glassjax.primitives.narrow_numbers import through_wide_numbers
 from glassjax.primitives.sharding_rules import require_whole
 from glassjax.runtime.array import Array, ArrayLike, to_array
+from glassjax.runtime.lowering import own_lowering_rules
 from glassjax.runtime.operation import operation
 from glassjax.settings.number_types import bits_of, parse_dtype, warn_of_lost_part
 from glassjax.shardings.types import Spec, spec_of
 from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
+from glassjax_stage2.primitives import convert_element_type_p
 from glassjax_stage2.shaped_array import dialect
 from glassjax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
+from glassjax_stage3 import lowering_rules
 from glassjax_stage3.lowering import FunctionBuilder, Value, signature
 
 
@@ -61,6 +65,11 @@ def _convert_complex(operand: Any, new_dtype: Any) -> Any:
 def convert_silently(operand: Any, new_dtype: Any) -> Any:
     """`convert_element_type` for callers that mean to drop imaginary parts, or have warned."""
     return stage2.astype(operand, new_dtype)
+
+
+own_lowering_rules[convert_element_type_p] = through_wide_numbers(
+    lowering_rules[convert_element_type_p]
+)
 
 
 bitcast_convert_type_p = Primitive("bitcast_convert_type")

@@ -16,12 +16,13 @@ from glassjax.lax.conversion import convert_element_type
 from glassjax.lax.precision import PrecisionLike
 from glassjax.lax.products import dot_general, options, width
 from glassjax.primitives.declare import declare
+from glassjax.primitives.narrow_numbers import in_wide_numbers
 from glassjax.primitives.sharding_rules import agreed, require_whole
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.lowering import platform_of
 from glassjax.runtime.operation import operation
 from glassjax.settings.names import counted
-from glassjax.settings.number_types import result_type
+from glassjax.settings.number_types import letter_of, result_type
 from glassjax.shardings.types import Axes, Spec, sharded_type, spec_of
 from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
 from glassjax_stage2.errors import shown
@@ -313,17 +314,12 @@ def conv_general_dilated(
 def _require_preferred(caller: str, dtype: np.dtype[Any], params: dict[str, Any]) -> None:
     """Raise TypeError unless sums of products of a dtype can have the requested dtype."""
     wanted = params.get("preferred_element_type", dtype)
-    kinds = {"i": "if", "u": "iuf", "f": "f", "c": "c"}.get(_kind(dtype), "iufcb")
-    if _kind(wanted) not in kinds or (_kind(dtype) != "b" and width(wanted) < width(dtype)):
+    kinds = {"i": "if", "u": "iuf", "f": "f", "c": "c"}.get(letter_of(dtype), "iufcb")
+    if letter_of(wanted) not in kinds or (letter_of(dtype) != "b" and width(wanted) < width(dtype)):
         raise TypeError(
             f"{caller}: preferred_element_type must be as wide as {dtype}, the dtype of the "
             f"operands, and of a kind that holds its numbers, found {wanted}"
         )
-
-
-def _kind(dtype: np.dtype[Any]) -> str:
-    # numpy's kind of bfloat16, and of most floats of 8 bits, is V
-    return "f" if "float" in dtype.name else dtype.kind
 
 
 def _one_for_each(role: str, given: Sequence[int] | None, sizes: Shape) -> Shape:
@@ -661,7 +657,7 @@ def _unfold(x: Any, axis: int, groups: int, count: int) -> tuple[Any, int]:
 declare(
     conv_general_dilated_p,
     abstract_eval=_convolution_type,
-    lower=_convolution_lower,
+    lower=in_wide_numbers(_convolution_lower),
     vmap=_convolution_vmap,
     sharding=_convolution_sharding,
     jvp=(

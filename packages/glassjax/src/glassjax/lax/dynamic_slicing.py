@@ -17,6 +17,7 @@ from glassjax.primitives.sharding_rules import as_any, as_first
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.operation import operation, require_dtypes_alike
 from glassjax.settings.names import counted
+from glassjax.settings.number_types import letter_of
 from glassjax_stage2 import ShapedArray, Zero, bind1, typeof
 from glassjax_stage2.functions import canonical_axis, ints, one_int
 from glassjax_stage2.promotion import cast
@@ -47,7 +48,7 @@ def _start_indices(name: str, start_indices: Any, shape: Shape, wraps: Wraps) ->
             f"{len(given)}"
         )
     for start in given:
-        if typeof(start).dtype.kind not in "iu" or typeof(start).shape:
+        if letter_of(typeof(start).dtype) not in "iu" or typeof(start).shape:
             raise TypeError(f"{name}: start_indices must be integer scalars, found {typeof(start)}")
     each = list(wraps) if isinstance(wraps, list | tuple) else [bool(wraps)] * len(shape)
     if len(each) != len(shape):
@@ -124,7 +125,7 @@ def _check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> N
     if (
         len(starts) != x.ndim
         or len({start.dtype for start in starts}) > 1
-        or any(start.shape or start.dtype.kind not in "iu" for start in starts)
+        or any(start.shape or letter_of(start.dtype) not in "iu" for start in starts)
     ):
         found = ", ".join(map(str, starts))
         raise TypeError(

@@ -25,6 +25,7 @@ from glassjax.runtime.operation import (
     require_shapes_alike,
 )
 from glassjax.settings.number_types import (
+    letter_of,
     require_one_rank,
     require_promotable,
     weak_if_all_are,
@@ -119,7 +120,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
     Array([8., 3.], dtype=float32)
     """
     require_kind("pow", "fc", typeof(x))
-    if typeof(y).dtype.kind in "iu":  # integer exponents fit any dtype
+    if letter_of(typeof(y).dtype) in "iu":  # integer exponents fit any dtype
         require_ranks_alike("pow", typeof(x), typeof(y))
         return weak_if_all_are(bind1(pow_p, *stage2.promote(x, y)), y)
     require_alike("pow", "", typeof(x), typeof(y))
@@ -148,7 +149,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
 
 def _integer_pow_type(x: ShapedArray, *, y: int) -> list[ShapedArray]:
     require_kind("integer_pow", "iufc", x)
-    if y < 0 and x.dtype.kind in "iu":
+    if y < 0 and letter_of(x.dtype) in "iu":
         raise TypeError(
             f"integer_pow: {x} are integers, which have no power {y}; convert them to floats"
         )
@@ -330,7 +331,7 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     dtype = typeof(which).dtype
     if not cases:
         raise ValueError("select_n: expected at least one case, found none")
-    if dtype.kind not in "biu":
+    if letter_of(dtype) not in "biu":
         raise TypeError(f"select_n: which must be boolean or integer, found {typeof(which)}")
     if dtype == np.bool_:
         if len(cases) > 2:
@@ -691,10 +692,10 @@ def _mulhi(x: Any, y: Any) -> Any:
     if bits < 64:
         wide = np.dtype(f"{dtype.kind}8")
         product = mul(stage2.astype(x, wide), stage2.astype(y, wide))
-        shift = shift_right_arithmetic if dtype.kind == "i" else shift_right_logical
+        shift = shift_right_arithmetic if letter_of(dtype) == "i" else shift_right_logical
         return stage2.astype(shift(product, wide.type(bits)), dtype)
     # Two digits in base 2**32; the high one carries the sign.
-    high_shift = shift_right_arithmetic if dtype.kind == "i" else shift_right_logical
+    high_shift = shift_right_arithmetic if letter_of(dtype) == "i" else shift_right_logical
     (low, high), (other_low, other_high) = (
         (n & dtype.type(2**32 - 1), high_shift(n, dtype.type(32))) for n in (x, y)
     )
@@ -759,7 +760,7 @@ abs = declare.unary(
 
 def _sign_lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
     (out,) = out_avals
-    if out.dtype.kind != "u":
+    if letter_of(out.dtype) != "u":
         return b.emit(f"stablehlo.sign {x.name} : {mlir_type(out)}", out)
     one = b.constant(1, out)
     return b.emit(f"stablehlo.minimum {x.name}, {one.name} : {mlir_type(out)}", out)

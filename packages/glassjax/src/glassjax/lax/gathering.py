@@ -20,7 +20,7 @@ from glassjax.primitives.sharding_rules import agreed, require_whole
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.operation import operation, require_counted_from_0
 from glassjax.settings.names import named
-from glassjax.settings.number_types import result_type, warn_of_lost_part
+from glassjax.settings.number_types import letter_of, result_type, warn_of_lost_part
 from glassjax.shardings.types import Axes, Spec, spec_of
 from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
 from glassjax_stage2.functions import canonical_axes, ints
@@ -55,7 +55,7 @@ def wrapped_index(index: Any, size: int) -> Any:
     """Indices into an axis of this size, with negative ones counted from the end."""
     if type(index) is int:
         return index + size if index < 0 else index
-    if typeof(index).dtype.kind == "u":
+    if letter_of(typeof(index).dtype) == "u":
         return index
     return where(stage2.lt(index, 0), stage2.add(index, size), index)
 
@@ -231,7 +231,7 @@ def _fill_value(given: Any, dtype: np.dtype[Any]) -> Any:
         raise TypeError(f"gather: fill_value must be a scalar, found {given!r}")
     is_int = isinstance(given, int)
     kind = "i" if is_int else typeof_named("gather: fill_value", given).dtype.kind
-    if is_int and dtype.kind in "iu" and not -(2**63) <= given < 2**63:
+    if is_int and letter_of(dtype) in "iu" and not -(2**63) <= given < 2**63:
         raise OverflowError(f"gather: fill_value does not fit in 64 bits: {given}")
     if dtype.names and kind in "iu":  # a key repeats the fill value in each of its words
         word = int(given) % 2**32
@@ -318,7 +318,7 @@ def check_indices(
     indices_batching: Dims,
 ) -> None:
     """Raise an error if indices do not match the array that they index."""
-    if indices.dtype.kind not in "iu":
+    if letter_of(indices.dtype) not in "iu":
         raise ValueError(f"{name}: indices must be integers, found {indices}")
     if not indices.ndim or indices.shape[-1] != len(start_map):
         raise TypeError(

@@ -15,16 +15,21 @@ from glassjax.lax.conversion import convert_element_type
 from glassjax.lax.cumulative import cumsum
 from glassjax.lax.elementwise import select
 from glassjax.lax.precision import PrecisionLike, attributes_of
+from glassjax.primitives.narrow_numbers import in_wide_numbers
 from glassjax.runtime.array import Array, ArrayLike
+from glassjax.runtime.lowering import own_lowering_rules
 from glassjax.runtime.operation import operation
-from glassjax.settings.number_types import as_weak_as
+from glassjax.settings.number_types import as_weak_as, bits_of, letter_of
 from glassjax_stage2 import typeof
-from glassjax_stage2.primitives import DotDimensionNumbers
+from glassjax_stage2.primitives import DotDimensionNumbers, dot_general_p
 from glassjax_stage2.promotion import result_type
 from glassjax_stage2.shaped_array import dialect, is_inexact
+from glassjax_stage3 import lowering_rules
 
 # Sums of products: of vectors, matrices, and arrays of more axes.
 
+
+own_lowering_rules[dot_general_p] = in_wide_numbers(lowering_rules[dot_general_p])
 
 PRECISION_PARAMS = ("precision", "preferred_element_type", "out_sharding")
 
@@ -56,7 +61,7 @@ def options(
 
 def width(dtype: np.dtype[Any]) -> int:
     """The number of bits of a number of this dtype; for a complex one, of each part."""
-    return 1 if dtype.kind == "b" else 8 * dtype.itemsize // (2 if dtype.kind == "c" else 1)
+    return 1 if dtype.kind == "b" else bits_of(dtype) // (2 if dtype.kind == "c" else 1)
 
 
 def _strong_if_they_differ(lhs: Any, rhs: Any) -> tuple[Any, Any]:
@@ -327,7 +332,7 @@ def ragged_dot_general(
     before = list(kind[: kind.index(ragged)])
     outer = before if kind is lhs_batch else [*lhs_batch, *before]
     allowed = [(sizes.shape[-1:]), (*[a.shape[i] for i in outer], *sizes.shape[-1:])]
-    if sizes.ndim == 0 or sizes.dtype.kind not in "iu" or sizes.shape not in allowed:
+    if sizes.ndim == 0 or letter_of(sizes.dtype) not in "iu" or sizes.shape not in allowed:
         raise TypeError(
             f"{caller}: group_sizes must be integers, one for each group, found {sizes} for the "
             f"ragged axis {ragged} of lhs, {a}"
@@ -407,7 +412,7 @@ def ragged_dot(
         raise TypeError(
             f"ragged_dot: lhs must have the shape (m, k) and rhs (g, k, n), found {a} and {b}"
         )
-    if sizes.shape != b.shape[:1] or sizes.dtype.kind not in "iu":
+    if sizes.shape != b.shape[:1] or letter_of(sizes.dtype) not in "iu":
         raise TypeError(
             f"ragged_dot: group_sizes must be {b.shape[0]} integers, one for each matrix of rhs; "
             f"found {sizes}"

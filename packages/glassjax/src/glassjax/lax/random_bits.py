@@ -15,6 +15,7 @@ from glassjax.primitives.declare import declare, no_derivative
 from glassjax.primitives.sharding_rules import whole
 from glassjax.runtime.array import Array
 from glassjax.runtime.operation import operation
+from glassjax.settings.number_types import letter_of
 from glassjax_stage2 import Primitive, ShapedArray, bind, bind1
 from glassjax_stage2.shaped_array import Shape, dialect
 from glassjax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
@@ -78,7 +79,7 @@ def rng_bit_generator(
     """
     caller = "rng_bit_generator"
     dtype = dialect().dtype_of(caller, dtype)
-    if dtype.kind != "u":
+    if letter_of(dtype) != "u":
         raise TypeError(f"{caller}: expected a dtype of unsigned integers, found {dtype}")
     state, bits = bind(
         rng_bit_generator_p,

@@ -18,26 +18,32 @@ from glassjax.lax.slicing import concatenate, slice
 from glassjax.primitives import higher_order
 from glassjax.primitives.declare import Rule, declare, lower_reduction, reduction
 from glassjax.primitives.higher_order import declare_program, program_keys
+from glassjax.primitives.narrow_numbers import in_wide_numbers, wide_dtype
 from glassjax.primitives.regions import lower_as, operation_of, reduce_text, stage_computation
 from glassjax.primitives.sharding_rules import by_reduction
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.evaluation import evaluated_by_library
+from glassjax.runtime.lowering import own_lowering_rules
 from glassjax.runtime.operation import operation, require_counted_from_0, require_kind
 from glassjax.runtime.partitioning import evaluate_jaxpr
-from glassjax.settings.number_types import allow_f16_reductions
+from glassjax.settings.number_types import allow_f16_reductions, letter_of
 from glassjax.shardings.types import ShardingRule, Spec, combining_elements, takes_out_sharding
 from glassjax_stage2 import Primitive, ShapedArray, bind, typeof
 from glassjax_stage2.functions import canonical_axes, canonical_axis
 from glassjax_stage2.jvp import jvp_flat
+from glassjax_stage2.primitives import reduce_sum_p
 from glassjax_stage2.shaped_array import Shape, dialect, is_inexact
 from glassjax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim, vmap_flat
-from glassjax_stage3 import Jaxpr, Var, eval_jaxpr
+from glassjax_stage3 import Jaxpr, Var, eval_jaxpr, lowering_rules
 from glassjax_stage3.abstract_eval import abstract_eval
 from glassjax_stage3.executable import cached_by_jaxpr
 from glassjax_stage3.jaxpr import JaxprEqn
 from glassjax_stage3.lowering import FunctionBuilder, Value
 
 # Functions that combine the elements along some axes of an array.
+
+
+own_lowering_rules[reduce_sum_p] = in_wide_numbers(lowering_rules[reduce_sum_p])
 
 
 @operation(static=("axes", "out_sharding"))
@@ -81,7 +87,9 @@ def largest(dtype: np.dtype[Any]) -> Any:
 
 def all_bits(dtype: np.dtype[Any]) -> Any:
     """The number of a dtype with all bits set."""
-    return True if dtype == np.bool_ else ~dtype.type(0)
+    if dtype == np.bool_:
+        return True
+    return dtype.type(ml_dtypes.iinfo(dtype).max if letter_of(dtype) == "u" else -1)
 
 
 def _bounds(dtype: np.dtype[Any]) -> tuple[Any, Any]:
@@ -574,7 +582,7 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 def _bind_arg(primitive: Primitive, operand: Any, axis: int, index_dtype: Any) -> Any:
     require_counted_from_0(primitive.name, "axis", axis)
     dtype = dialect().dtype_of(primitive.name, index_dtype)
-    if dtype.kind not in "iu":
+    if letter_of(dtype) not in "iu":
         raise TypeError(f"{primitive}: index_dtype must be one of integers, found {dtype}")
     axis = canonical_axis(primitive.name, axis, typeof(operand).ndim)
     return stage2.bind1(primitive, operand, axis=axis, index_dtype=dtype)
@@ -623,6 +631,9 @@ def _declare_arg(
 
     def first_index(operand: Any, *, axis: int, index_dtype: np.dtype[Any]) -> Any:
         aval = typeof(operand)
+        if wide_dtype(aval.dtype) != aval.dtype:
+            operand = stage2.astype(operand, wide_dtype(aval.dtype))
+            aval = typeof(operand)
         indices = shapes.broadcasted_iota(index_dtype, aval.shape, axis)
         # The start ties with the result only if all elements are the least, and then 0 is right.
         start = shapes.full_like(operand, least(aval.dtype), shape=()), index_dtype.type(0)

@@ -10,6 +10,7 @@ from glassjax.lax import shapes
 from glassjax.lax.elementwise import select
 from glassjax.lax.key_arrays import by_halves
 from glassjax.primitives.declare import declare
+from glassjax.primitives.narrow_numbers import in_wide_numbers
 from glassjax.primitives.sharding_rules import as_any, as_first
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.operation import operation, require_dtypes_alike
@@ -397,7 +398,7 @@ def _concatenate_transpose(cts: Values, *operands: Any, dimension: int) -> list[
 declare(
     concatenate_p,
     abstract_eval=_concatenate_type,
-    lower=by_halves(_concatenate_lower),
+    lower=in_wide_numbers(by_halves(_concatenate_lower)),
     vmap=_concatenate_vmap,
     sharding=as_any(concatenate_p),
     jvp=_concatenate_jvp,

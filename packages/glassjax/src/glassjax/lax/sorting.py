@@ -17,6 +17,7 @@ from glassjax.lax.elementwise import neg
 from glassjax.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from glassjax.lax.shapes import broadcasted_iota, reshape
 from glassjax.primitives.declare import declare
+from glassjax.primitives.narrow_numbers import in_wide_numbers
 from glassjax.primitives.sharding_rules import by_batch, by_lines
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.operation import operation
@@ -220,7 +221,7 @@ def _sort_jvp(
 declare(
     sort_p,
     abstract_eval=_sort_type,
-    lower=_sort_lower,
+    lower=in_wide_numbers(_sort_lower),
     vmap=_sort_vmap,
     sharding=by_lines(sort_p, "dimension"),
     jvp=_sort_jvp,
@@ -285,7 +286,7 @@ def _top_k_jvp(primals: Values, tangents: Values, *, k: int) -> tuple[list[Any],
 declare(
     top_k_p,
     abstract_eval=_top_k_type,
-    lower=_top_k_lower,
+    lower=in_wide_numbers(_top_k_lower),
     vmap=_top_k_vmap,
     sharding=by_batch(top_k_p, 1),
     jvp=_top_k_jvp,

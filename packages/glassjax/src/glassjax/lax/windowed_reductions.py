@@ -16,11 +16,12 @@ from glassjax.primitives.declare import declare, no_derivative
 from glassjax.primitives.regions import operation_of, region, stage_computation
 from glassjax.primitives.sharding_rules import as_any, as_first
 from glassjax.runtime.evaluation import evaluated_by_library
+from glassjax.settings.number_types import letter_of
 from glassjax.shardings.types import spec_of
 from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
 from glassjax_stage2.functions import ints
 from glassjax_stage2.jvp import jvp_flat
-from glassjax_stage2.shaped_array import Shape, is_inexact
+from glassjax_stage2.shaped_array import Shape
 from glassjax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim, vmap_flat
 from glassjax_stage3 import Jaxpr, eval_jaxpr
 from glassjax_stage3.lowering import FunctionBuilder, Value, signature
@@ -333,9 +334,7 @@ def declare_window(
     primitive = Primitive(name)
 
     def window_type(x: ShapedArray, **window: Any) -> list[ShapedArray]:
-        # numpy's kind of bfloat16, and of most floats of 8 bits, is V
-        kind = "f" if is_inexact(x.dtype) and x.dtype.kind != "c" else x.dtype.kind
-        if kind not in kinds:
+        if letter_of(x.dtype) not in kinds:
             raise TypeError(f"{name}: found {x}, whose elements it cannot combine")
         return [ShapedArray(windowed_shape(x.shape, window), x.dtype, x.weak_type)]
 

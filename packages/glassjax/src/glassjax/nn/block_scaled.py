@@ -157,15 +157,6 @@ def _power_of_two(exponent: Any) -> Any:
     )
 
 
-def _rounded(x: Any, dtype: Any) -> Any:
-    """`x`, within the range of `dtype`, rounded to its numbers."""
-    if dtype is not jnp.float4_e2m1fn:
-        return x.astype(dtype)
-    # Devices have no arrays of 4-bit floats: round a float32 to their spacing, 1/2, 1 or 2.
-    step = jnp.where(jnp.abs(x) < 2, 0.5, jnp.where(jnp.abs(x) < 4, 1.0, 2.0))
-    return jnp.round(x / step) * step
-
-
 def _quantized(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
     """Numbers of few bits, of the shape of `x`, and the scales of blocks along the last axis."""
     *lead, count = typeof(x).shape
@@ -187,7 +178,7 @@ def _quantized(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
         exponents = _power_of_two_above(ratio)
         scales, divisor = exponents, _power_of_two(exponents)
     numbers = jnp.clip(blocks.astype(np.float32) / divisor, -largest, largest)
-    numbers = jnp.reshape(_rounded(numbers, config.data_type), (*lead, count))
+    numbers = jnp.reshape(numbers.astype(config.data_type), (*lead, count))
     scales = scales[..., 0]
     if scales.dtype != config.scale_type:
         scales = lax.bitcast_convert_type(scales, config.scale_type)

@@ -22,7 +22,7 @@ from glassjax.numpy.shapes import shape
 from glassjax.runtime import array as arrays
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.operation import operation
-from glassjax.settings.number_types import promote, require_promotable, warn_of_lost_part
+from glassjax.settings.number_types import letter_of, promote, require_promotable, warn_of_lost_part
 from glassjax_stage2 import Tracer, tree_leaves, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.functions import ints, one_int
@@ -542,7 +542,7 @@ def linspace(
     if endpoint and num > 0:  # the end point exactly; a single number is the start
         last = stop if num > 1 else start
         out = shapes.concatenate([out, shapes.expand_dims(last, 0)])
-    if dtype.kind in "iu":
+    if letter_of(dtype) in "iu":
         out = lax.floor(lax.real(out) if inexact.kind == "c" else out)
     out = shapes.moveaxis(lax.convert_element_type(out, dtype), 0, axis)
     if retstep:
@@ -658,7 +658,7 @@ def vander(x: arrays.ArrayLike, N: int | None = None, increasing: bool = False) 
     if count < 0:
         raise ValueError(f"vander: N must not be negative, found {count}")
     kind = typeof(x).dtype
-    whole = kind if kind.kind in "iu" else default_int()
+    whole = kind if letter_of(kind) in "iu" else default_int()
     exponents = lax.iota(whole, count)
     if not increasing:
         exponents = np.int32(count - 1).astype(whole) - exponents

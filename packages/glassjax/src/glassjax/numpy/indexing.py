@@ -26,7 +26,7 @@ from glassjax.runtime.array import Array, is_evaluating, is_value
 from glassjax.runtime.operation import operation
 from glassjax.settings.config import Switch
 from glassjax.settings.names import counted, not_given
-from glassjax.settings.number_types import no_numbers
+from glassjax.settings.number_types import letter_of, no_numbers
 from glassjax.settings.options import static_indices_option
 from glassjax.tree_util import register_pytree_node
 from glassjax_stage2 import ShapedArray, Tracer, typeof
@@ -94,7 +94,7 @@ def ds(start: Any, size: Any = not_given, stride: int | None = None) -> slice | 
         )
     if not isinstance(start, int | np.integer):
         aval = typeof_named("ds: start", start)
-        if aval.shape or aval.dtype.kind not in "iu":
+        if aval.shape or letter_of(aval.dtype) not in "iu":
             raise TypeError(f"ds: start must be a scalar integer, found {aval}")
     return Slice(start, size, stride)
 
@@ -300,7 +300,7 @@ def _canonical(part: Any) -> Any:
             f"`...`; found {shown(part)} of type {type(part).__name__}"
         )
     dtype = typeof(part).dtype
-    if dtype.kind not in "biu" or dtype.itemsize == 0:
+    if letter_of(dtype) not in "biu" or dtype.itemsize == 0:
         raise TypeError(f"an index must be of integers or booleans, found {typeof(part)}")
     return part
 

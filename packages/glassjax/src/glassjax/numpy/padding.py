@@ -17,6 +17,7 @@ from glassjax.numpy.vectorize import apply_along_axis
 from glassjax.runtime.array import Array, ArrayLike, is_value
 from glassjax.runtime.operation import operation
 from glassjax.settings.names import counted
+from glassjax.settings.number_types import letter_of
 from glassjax_stage2 import typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.promotion import cast, to_inexact
@@ -110,7 +111,7 @@ def _from_dict(widths: Any, axes: int) -> Any:
 def _pairs(name: str, given: Any, axes: int) -> tuple[Width, ...]:
     """One pair of ints for each axis, from any of numpy's forms."""
     numbers = np.asarray(given)
-    if numbers.dtype.kind not in "iu" and numbers.size:
+    if letter_of(numbers.dtype) not in "iu" and numbers.size:
         raise TypeError(f"pad: {name} must be ints, found {shown(given)}")
     try:
         each = np.broadcast_to(numbers.astype(int), (axes, 2))
@@ -168,7 +169,7 @@ def _ramp(end: Any, edge: Any, count: int, axis: int) -> Any:
     index = cast(lax.broadcasted_iota(np.int32, sizes, axis), inexact)
     part = lax.div(index, cast(count, inexact))
     out = begin * (cast(1, inexact) - part) + goal * part
-    if typeof(edge).dtype.kind in "iu":
+    if letter_of(typeof(edge).dtype) in "iu":
         out = lax.floor(out)
     return cast(out, typeof(edge))
 
@@ -281,7 +282,7 @@ def _pad_with_statistic(x: Any, axis: int, width: Width, mode: str, lengths: Wid
     for count, start in ((first, 0), (last, size - last)):
         part = lax.slice_in_dim(x, start, start + count, axis=axis)
         found = statistics[mode](part, axis=axis, keepdims=True)
-        if typeof(x).dtype.kind in "iu" and mode in ("mean", "median"):
+        if letter_of(typeof(x).dtype) in "iu" and mode in ("mean", "median"):
             found = lax.round(found, lax.RoundingMethod.TO_NEAREST_EVEN)
         parts.append(cast(found, typeof(x)))
     sides = [

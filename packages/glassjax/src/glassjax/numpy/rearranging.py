@@ -22,7 +22,7 @@ from glassjax.runtime.array import Array, ArrayLike, is_evaluating
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.operation import operation
 from glassjax.settings.names import counted
-from glassjax.settings.number_types import as_weak_as
+from glassjax.settings.number_types import as_weak_as, letter_of
 from glassjax.shardings.types import takes_out_sharding
 from glassjax_stage2 import typeof
 from glassjax_stage2.functions import canonical_axes, canonical_axis, ints, one_int
@@ -211,7 +211,7 @@ def repeat(
     if known is None:
         return _repeat_traced(a, repeats, axis=axis, length=total_repeat_length)
     counts = np.asarray(known)
-    if counts.dtype.kind not in "iub":
+    if letter_of(counts.dtype) not in "iub":
         raise TypeError(f"repeat: repeats must be ints, found {typeof(repeats)}")
     if counts.ndim > 1 or (counts.ndim and counts.size not in (1, size)):
         raise ValueError(
@@ -355,7 +355,7 @@ def _stays(indices: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
 
 def _require_indices(caller: str, obj: Any) -> None:
     aval = typeof_named(f"{caller}: obj", obj)
-    if aval.dtype.kind not in "iub" or (aval.dtype.kind == "b" and not aval.ndim):
+    if letter_of(aval.dtype) not in "iub" or (aval.dtype.kind == "b" and not aval.ndim):
         raise TypeError(
             f"{caller}: obj must be an int, a slice, or an array of integers or booleans, found "
             f"{aval}"

@@ -21,7 +21,7 @@ from glassjax.numpy.taking import require_out_of_place, take, take_along_axis, u
 from glassjax.runtime.array import Array, ArrayLike, array, require_no_out
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.operation import operation
-from glassjax.settings.number_types import promote
+from glassjax.settings.number_types import letter_of, promote
 from glassjax_stage2 import typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.functions import canonical_axes, canonical_axis
@@ -288,7 +288,7 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
     require_no_out("choose", out)
     if not isinstance(choices, Sequence) and not getattr(choices, "ndim", 0):
         raise TypeError(f"choose: choices must be a sequence of arrays, found {shown(choices)}")
-    if typeof_named("choose: a", a).dtype.kind not in "iu":
+    if letter_of(typeof_named("choose: a", a).dtype) not in "iu":
         raise TypeError(f"choose: a must be integers, found {typeof(a)}")
     each = [choices[i] for i in range(len(choices))]
     count = len(each)

@@ -16,6 +16,7 @@ from glassjax.numpy.dtypes import default_int, to_common_dtype
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.operation import operation
 from glassjax.settings.names import counted
+from glassjax.settings.number_types import letter_of
 from glassjax_stage2 import ShapedArray, promotion, typeof
 from glassjax_stage2.functions import canonical_axis, ints
 from glassjax_stage2.shaped_array import is_inexact
@@ -171,7 +172,7 @@ def sort_complex(a: ArrayLike) -> Array:
     Array([0.+0.j, 1.-1.j, 1.+2.j], dtype=complex64)
     """
     a = sort(a)
-    is_wide = typeof(a).dtype.kind in "iu" and typeof(a).dtype.itemsize == 8
+    is_wide = letter_of(typeof(a).dtype) in "iu" and typeof(a).dtype.itemsize == 8
     least = np.dtype(np.complex128 if is_wide else np.complex64)
     common = promotion.result_type(typeof(a), ShapedArray((), least))
     return lax.convert_element_type(a, common.dtype)

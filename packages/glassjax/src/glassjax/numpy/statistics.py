@@ -23,7 +23,7 @@ from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.operation import operation
 from glassjax.settings.names import counted
-from glassjax.settings.number_types import promote, require_promotable
+from glassjax.settings.number_types import letter_of, promote, require_promotable
 from glassjax.shardings.types import takes_out_sharding
 from glassjax_stage2 import ConcretizationTypeError, Tracer, typeof
 from glassjax_stage2.errors import shown
@@ -185,7 +185,7 @@ def _observation_weights(observations: int, fweights: Any, aweights: Any) -> Any
                 f"cov: {name} must be {observations} numbers, one for each observation, found "
                 f"{typeof(weights)}"
             )
-        if name == "fweights" and typeof(weights).dtype.kind not in "iu":
+        if name == "fweights" and letter_of(typeof(weights).dtype) not in "iu":
             raise TypeError(f"cov: fweights must be integers, found {typeof(weights)}")
         product = weights if product is None else lax.mul(*to_common_dtype(product, weights))
     return product
@@ -591,7 +591,7 @@ def bincount(
     Array([0.5, 0. , 2. , 0. ], dtype=float32)
     """
     aval = typeof(x)
-    if aval.dtype.kind not in "biu":
+    if letter_of(aval.dtype) not in "biu":
         raise TypeError(f"bincount: x must be of integers, found {aval}")
     if aval.ndim != 1:
         raise ValueError(f"bincount: x must have one axis, found {aval}")

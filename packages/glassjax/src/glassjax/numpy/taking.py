@@ -22,7 +22,7 @@ from glassjax.numpy.shapes import shape
 from glassjax.runtime.array import Array, ArrayLike, require_no_out
 from glassjax.runtime.operation import operation
 from glassjax.settings.names import counted
-from glassjax.settings.number_types import promote, result_type
+from glassjax.settings.number_types import letter_of, promote, result_type
 from glassjax_stage2 import typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.functions import canonical_axis, ints
@@ -40,7 +40,7 @@ def require_out_of_place(name: str, inplace: bool) -> None:
 
 def _index_array(name: str, indices: Any) -> Any:
     aval = typeof(indices)
-    if aval.dtype.kind not in "iub" or not aval.dtype.itemsize:
+    if letter_of(aval.dtype) not in "iub" or not aval.dtype.itemsize:
         raise TypeError(f"{name}: indices must be integers, found {aval}")
     return as_index(indices)
 
@@ -349,7 +349,7 @@ def ravel_multi_index(
         raise ValueError(f"ravel_multi_index: mode must be raise, wrap or clip, found {mode!r}")
     if order not in ("C", "F"):
         raise ValueError(f"ravel_multi_index: order must be 'C' or 'F', found {order!r}")
-    if dtype is not None and dialect().dtype_of("ravel_multi_index", dtype).kind not in "iu":
+    if dtype is not None and letter_of(dialect().dtype_of("ravel_multi_index", dtype)) not in "iu":
         raise ValueError(f"ravel_multi_index: dtype must be an integer dtype, found {shown(dtype)}")
     return _raveled(list(multi_index), dims=sizes, mode=mode, order=order, dtype=dtype)
 

@@ -22,7 +22,7 @@ from glassjax.numpy.reductions import cumsum
 from glassjax.primitives.declare import Binary, binary, lower_by_primitives, unary
 from glassjax.runtime.array import Array, ArrayLike, to_array
 from glassjax.runtime.operation import operation, promoting
-from glassjax.settings.number_types import promote
+from glassjax.settings.number_types import letter_of, promote
 from glassjax_stage2 import typeof
 from glassjax_stage2.functions import canonical_axis, one_int
 from glassjax_stage2.promotion import to_inexact
@@ -350,7 +350,7 @@ def unwrap(
     wrapped = mod(step + half, period) - half
     is_half = (wrapped + half == 0) & (step > 0)
     correction = where(is_half, half, wrapped) - step
-    size = step if typeof(p).dtype.kind == "u" else lax.abs(step)
+    size = step if letter_of(typeof(p).dtype) == "u" else lax.abs(step)
     is_small = size < (half if discont is None else discont)
     total = cumsum(where(is_small, 0, correction), axis)
     first = lax.slice_in_dim(p, 0, 1, axis=axis)

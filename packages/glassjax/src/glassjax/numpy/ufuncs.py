@@ -26,7 +26,7 @@ from glassjax.runtime.array import Array, ArrayLike, require_no_out
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.operation import Operation, operation
 from glassjax.runtime.staging import ShapeDtypeStruct, eval_shape
-from glassjax.settings.number_types import promote, require_promotable, weak_if_all_are
+from glassjax.settings.number_types import letter_of, promote, require_promotable, weak_if_all_are
 from glassjax_stage2 import typeof
 from glassjax_stage2.arguments import require_function
 from glassjax_stage2.functions import canonical_axes, canonical_axis, ints, moveaxis
@@ -413,7 +413,7 @@ def _bitwise_reduce(kind: str) -> Callable[..., Any]:
         a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
     ) -> Any:
         a_dtype = typeof(a).dtype
-        if a_dtype.kind not in "biu":
+        if letter_of(a_dtype) not in "biu":
             raise ValueError(f"bitwise_{kind}.reduce: expected integers, found {typeof(a)}")
         if where is not None:
             a = elementwise.where(where, a, np.asarray(neutral).astype(a_dtype)[()])

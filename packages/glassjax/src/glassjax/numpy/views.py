@@ -9,6 +9,7 @@ from glassjax.dtypes import DTypeLike
 from glassjax.numpy.shapes import expand_dims, reshape, squeeze, stack
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.operation import operation
+from glassjax.settings.number_types import bits_of
 from glassjax_stage2 import typeof
 from glassjax_stage2.shaped_array import dialect
 
@@ -28,11 +29,11 @@ def view(x: ArrayLike, dtype: DTypeLike | None = None, type: None = None) -> Arr
     if old == new:
         return x  # type: ignore[return-value]
     if not typeof(x).ndim:
-        if old.itemsize != new.itemsize:
+        if bits_of(old) != bits_of(new):
             raise ValueError(f"view: the scalar {typeof(x)} has no axis to grow or shrink")
         return squeeze(view(expand_dims(x, 0), new), 0)
     *lead, size = typeof(x).shape
-    if size * old.itemsize % new.itemsize:
+    if size * bits_of(old) % bits_of(new):
         raise ValueError(f"view: the last axis of {typeof(x)} is not a whole number of {new}")
     # XLA's bitcast supports neither booleans nor complex numbers.
     if old == np.bool_:
@@ -47,9 +48,9 @@ def view(x: ArrayLike, dtype: DTypeLike | None = None, type: None = None) -> Arr
         count = typeof(parts).shape[-1]
         real, imag = (lax.slice_in_dim(parts, i, count, 2, axis=-1) for i in range(2))
         return lax.complex(real, imag)
-    count = size * old.itemsize // new.itemsize
-    if old.itemsize < new.itemsize:
-        x = reshape(x, (*lead, count, new.itemsize // old.itemsize))
+    count = size * bits_of(old) // bits_of(new)
+    if bits_of(old) < bits_of(new):
+        x = reshape(x, (*lead, count, bits_of(new) // bits_of(old)))
     return reshape(lax.bitcast_convert_type(x, new), (*lead, count))
 
 

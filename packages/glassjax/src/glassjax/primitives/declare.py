@@ -12,6 +12,7 @@ import numpy as np
 import glassjax_stage2 as stage2
 import glassjax_stage3 as stage3
 from glassjax.errors.arguments import require_fit
+from glassjax.primitives.narrow_numbers import converted, wide_dtype
 from glassjax.primitives.sharding_rules import by_elements, by_reduction
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.operation import KINDS, operation, require_kind
@@ -493,13 +494,16 @@ def lower_reduction(operation: str, init: Callable[[np.dtype[Any]], Any]) -> Rul
         axes: Shape,
     ) -> list[stage3.lowering.Value]:
         (out,) = out_avals
-        start = b.constant(init(out.dtype), ShapedArray((), out.dtype))
-        return b.emit(
+        wide = out.update(dtype=wide_dtype(out.dtype))
+        x = converted(b, x, wide.dtype)
+        start = b.constant(init(out.dtype), ShapedArray((), wide.dtype))
+        (reduced,) = b.emit(
             f"stablehlo.reduce({x.name} init: {start.name}) applies stablehlo.{operation} "
             f"across dimensions = {list(axes)} : "
-            f"{stage3.lowering.signature([x, start], out_avals)}",
-            out,
+            f"{stage3.lowering.signature([x, start], [wide])}",
+            wide,
         )
+        return [converted(b, reduced, out.dtype)]
 
     return reduction_lower
 

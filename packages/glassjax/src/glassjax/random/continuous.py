@@ -18,7 +18,7 @@ from glassjax.numpy.dtypes import default_float, default_int
 from glassjax.random.keys import random_bits, random_split_p, single_key
 from glassjax.runtime.array import Array, ArrayLike, to_array
 from glassjax.runtime.operation import operation
-from glassjax.settings.number_types import result_type
+from glassjax.settings.number_types import letter_of, result_type
 from glassjax_stage2 import bind1, broadcast_to, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.promotion import broadcast_shapes, cast, to_inexact
@@ -44,7 +44,7 @@ def float_dtype(caller: str, dtype: Any) -> np.dtype[Any]:
 def int_dtype(caller: str, dtype: Any, error: type[Exception] = ValueError) -> np.dtype[Any]:
     """The dtype of an integer result, the default one if not given."""
     found: np.dtype[Any] = default_int() if dtype is None else dialect().dtype_of(caller, dtype)
-    if found.kind not in "iu":
+    if letter_of(found) not in "iu":
         raise error(f"{caller}: expected a dtype of integers, found {found}")
     return found
 
@@ -197,7 +197,7 @@ def randint(
     """
     key, dtype = single_key("randint", key), int_dtype("randint", dtype, TypeError)
     sizes = result_shape("randint", sizes_of("randint", shape), minval, maxval)
-    info = np.iinfo(dtype)
+    info = ml_dtypes.iinfo(dtype)
     if info.bits >= 32:
         return _randint(key, sizes, _integers(minval), _integers(maxval), dtype)
     int32 = np.dtype(np.int32)  # few bits modulo the span are far from uniform
@@ -208,7 +208,7 @@ def randint(
 
 def _integers(x: Any) -> Any:
     """A bound as integers, rounded towards zero."""
-    return x if typeof(x).dtype.kind in "iu" else as_dtype(x, default_int())
+    return x if letter_of(typeof(x).dtype) in "iu" else as_dtype(x, default_int())
 
 
 def _randint(

@@ -21,7 +21,7 @@ from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.operation import operation
 from glassjax.settings.names import counted
-from glassjax.settings.number_types import result_type
+from glassjax.settings.number_types import letter_of, result_type
 from glassjax.shardings.types import takes_out_sharding
 from glassjax_stage2 import typeof
 from glassjax_stage2.errors import shown
@@ -252,7 +252,7 @@ def _take_along(a: Any, indices: Any, axis: int) -> Any:
 
 def _count_of_integers(role: str, x: Any) -> int:
     """Return the number of elements denoted by a scalar."""
-    if typeof(x).dtype.kind not in "iu":
+    if letter_of(typeof(x).dtype) not in "iu":
         raise TypeError(f"{role} must be an array with an axis, or an integer, found {typeof(x)}")
     return int(x)
 

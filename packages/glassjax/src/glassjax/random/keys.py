@@ -25,7 +25,7 @@ from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.operation import operation
 from glassjax.settings import number_types, options
 from glassjax.settings.config import Switch
-from glassjax.settings.number_types import Implementation
+from glassjax.settings.number_types import Implementation, bits_of, letter_of
 from glassjax.shardings.types import Spec, spec_of
 from glassjax.transforms.vmap import vmap
 from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -366,7 +366,7 @@ def _seed(caller: str, seed: Any) -> Any:
     if not array.is_value(seed):
         raise TypeError(f"{caller}: a seed is an integer, found {shown(seed)}")
     aval = typeof(seed)
-    if aval.dtype.kind not in "iub":
+    if letter_of(aval.dtype) not in "iub":
         raise TypeError(f"{caller}: a seed is an integer, found {aval}")
     if aval.shape:
         raise TypeError(f"{caller}: a seed is one integer, found {aval}; map `{caller}` by vmap")
@@ -600,9 +600,10 @@ def bits(
     (Array([4070199207, 4202968722], dtype=uint32), Array([167, 146], dtype=uint8))
     """
     dtype = dialect().dtype_of("bits", f"uint{dialect().bits}" if dtype is None else dtype)
-    if dtype.kind != "u":
+    if letter_of(dtype) != "u":
         raise ValueError(f"bits: expected a dtype of unsigned integers, found {dtype}")
-    return random_bits(single_key("bits", key), dtype.itemsize * 8, sizes_of("bits", shape))
+    drawn = random_bits(single_key("bits", key), dtype.itemsize * 8, sizes_of("bits", shape))
+    return drawn if dtype.itemsize * 8 == bits_of(dtype) else stage2.astype(drawn, dtype)
 
 
 def random_bits(key: Any, width: int, shape: Sequence[int]) -> Any:

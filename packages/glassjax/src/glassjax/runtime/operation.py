@@ -18,7 +18,7 @@ from glassjax.runtime.pipeline import CompileOptions
 from glassjax.runtime.places import DefaultPlacement, Places
 from glassjax.runtime.signature import StaticArguments
 from glassjax.runtime.templates import Templates, not_copied
-from glassjax.settings.number_types import promote, set_number_types, types_in_function
+from glassjax.settings.number_types import letter_of, promote, set_number_types, types_in_function
 from glassjax.settings.tracers import adopted, adopted_traces
 from glassjax.shardings.sharding import Sharding, chosen_sharding
 from glassjax.shardings.types import takes_out_sharding
@@ -26,7 +26,7 @@ from glassjax_stage2 import ShapedArray, tree_map, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.functions import ints
 from glassjax_stage2.promotion import to_inexact
-from glassjax_stage2.shaped_array import dialect, kind_of, numpys_dialect
+from glassjax_stage2.shaped_array import dialect, numpys_dialect
 from glassjax_stage2.source import name_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -257,14 +257,12 @@ def _strict(fun: Callable[..., Any], kinds: str, static: str | tuple[str, ...]) 
 
 
 KINDS = {"b": "boolean", "i": "integer", "u": "unsigned", "f": "real", "c": "complex"}
-_LETTERS = {0: "b", 1: "i", 2: "f", 3: "c"}
 
 
 def require_kind(name: str, kinds: str, *avals: ShapedArray) -> None:
     """Raise TypeError if an operand is of another kind than these, which are letters of `KINDS`."""
     for aval in avals:
-        kind = "u" if aval.dtype.kind == "u" else _LETTERS.get(kind_of(aval.dtype), "no number")
-        if kind not in kinds:
+        if letter_of(aval.dtype) not in kinds:
             expected = ", ".join(KINDS[kind] for kind in kinds)
             raise TypeError(f"{name}: found {aval}; the dtypes it takes are {expected}")
 
@@ -372,7 +370,7 @@ def _names_tuple(x: Any) -> Any:
     if isinstance(x, list | tuple):
         items = map(_names_tuple, x)
         return x._make(items) if hasattr(x, "_make") else tuple(items)  # keeps NamedTuples
-    if isinstance(x, np.ndarray | np.integer | array.Array) and x.dtype.kind in "iu":
+    if isinstance(x, np.ndarray | np.integer | array.Array) and letter_of(x.dtype) in "iu":
         return _names_tuple(x.tolist())
     if hasattr(x, "as_list"):  # TensorFlow's TensorShape
         return _names_tuple(x.as_list())

@@ -628,6 +628,14 @@ allow_f16_reductions = config.declare(
 )
 
 
+@lru_cache(maxsize=256)
+def letter_of(dtype: np.dtype[Any]) -> str:
+    """numpy's letter for the kind of a dtype: b, i, u, f, c; ml_dtypes' own `kind` is mostly V."""
+    if dtype.isbuiltin != 2:  # not defined by ml_dtypes
+        return dtype.kind
+    return "f" if stage2.shaped_array.is_inexact(dtype) else dtype.name[0]
+
+
 def bits_of(dtype: np.dtype[Any]) -> int:
     """The number of bits of a number of this dtype: 4 for int4, although it takes a byte."""
     digits = "".join(filter(str.isdigit, dtype.name.partition("_")[0]))

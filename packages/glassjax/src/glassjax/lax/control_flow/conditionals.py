@@ -30,7 +30,7 @@ from glassjax.runtime.lowering import Function, platform_of
 from glassjax.runtime.pipeline import name_and_place_of
 from glassjax.runtime.places import default_placement
 from glassjax.settings.names import not_given
-from glassjax.settings.number_types import result_type
+from glassjax.settings.number_types import letter_of, result_type
 from glassjax.settings.options import infs_option, jit_is_disabled, nans_option
 from glassjax.shardings.types import convert, sharded_type, spec_of, with_spec
 from glassjax.transforms import checkpoint
@@ -425,7 +425,7 @@ def switch(
     if not branches:
         raise ValueError("switch: there must be at least one branch")
     aval = typeof_named("switch: index", index)
-    if aval.shape or aval.dtype.kind not in "iu":
+    if aval.shape or letter_of(aval.dtype) not in "iu":
         raise TypeError(
             f"switch: index must be an integer scalar, found {aval}. To choose element by element "
             "use select or where; to choose for each example of a batch use vmap."
