@@ -14,7 +14,6 @@ from glassjax.runtime.devices import devices
 from glassjax.settings import number_types
 from glassjax.settings.config import config
 from glassjax.settings.number_types import (
-    letter_of,
     parse_dtype,
     set_number_types,
     types_here,
@@ -59,9 +58,9 @@ def default_float() -> np.dtype[Any]:
 def dtype_of_sum(x: Any) -> np.dtype[Any]:
     """The dtype of sums: the dtype of `x`, or for integers the widest of the same kind."""
     x_dtype = typeof(x).dtype
-    if letter_of(x_dtype) in "bi":
+    if number_types.letter_of(x_dtype) in "bi":
         return default_int()
-    return np.dtype(f"u{default_int()}") if letter_of(x_dtype) == "u" else x_dtype
+    return np.dtype(f"u{default_int()}") if number_types.letter_of(x_dtype) == "u" else x_dtype
 
 
 def dtype_of_mean(x: Any) -> np.dtype[Any]:

@@ -18,9 +18,9 @@ from glassjax.numpy.reductions import all
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.evaluation import evaluated_by_library, made_of_operations
 from glassjax.runtime.operation import operation, promoting
+from glassjax.settings import number_types
 from glassjax.settings.number_types import (
     is_key_type,
-    letter_of,
     promote,
     require_promotable,
     weak_if_all_are,
@@ -93,7 +93,7 @@ def abs(x: ArrayLike) -> Array:
     >>> jnp.abs(jnp.array([-2, 3])), jnp.abs(3.0 + 4.0j)
     (Array([2, 3], dtype=int32), Array(5., dtype=float32, weak_type=True))
     """
-    return x if letter_of(typeof(x).dtype) in "bu" else lax.abs(x)  # type: ignore[return-value]
+    return x if number_types.letter_of(typeof(x).dtype) in "bu" else lax.abs(x)  # type: ignore[return-value]
 
 
 absolute = abs
@@ -143,7 +143,7 @@ def power(x1: ArrayLike, x2: ArrayLike) -> Array:
 @operation(static="exponent")
 def _whole_power(x: Any, exponent: int) -> Any:
     x = numeric(x)
-    if exponent < 0 and letter_of(typeof(x).dtype) in "iu":
+    if exponent < 0 and number_types.letter_of(typeof(x).dtype) in "iu":
         raise TypeError(f"power: the integer {typeof(x)} to the negative power {exponent}")
     return lax.integer_pow(x, exponent)
 
@@ -151,9 +151,9 @@ def _whole_power(x: Any, exponent: int) -> Any:
 @operation
 def _power(x1: Any, x2: Any) -> Any:
     out = bind1(pow_p, *map(numeric, promote(x1, x2)))
-    if letter_of(typeof(out).dtype) in "iu":
+    if number_types.letter_of(typeof(out).dtype) in "iu":
         return lax.convert_element_type(out, typeof(out).dtype)
-    return weak_if_all_are(out, x2) if letter_of(typeof(x2).dtype) in "iu" else out
+    return weak_if_all_are(out, x2) if number_types.letter_of(typeof(x2).dtype) in "iu" else out
 
 
 pow = power
@@ -192,7 +192,7 @@ def fmod(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 def _divisor(x: Any) -> Any:
     """`x`; for integers with 0 replaced by 1, so that the remainder is 0."""
-    return where(stage2.eq(x, 0), 1, x) if letter_of(typeof(x).dtype) in "iu" else x
+    return where(stage2.eq(x, 0), 1, x) if number_types.letter_of(typeof(x).dtype) in "iu" else x
 
 
 @operation
@@ -208,7 +208,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike) -> Array:
     x1, x2 = _real_operands("remainder", x1, x2)
     x2 = _divisor(x2)
     rest = lax.rem(x1, x2)
-    if letter_of(typeof(rest).dtype) == "u":
+    if number_types.letter_of(typeof(rest).dtype) == "u":
         return rest
     return _remainder(rest, x2, _has_sign_of_dividend_only(rest, x2))
 
@@ -236,9 +236,9 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike) -> Array:
     """
     x1, x2 = _real_operands("floor_divide", x1, x2)
     rest = lax.rem(x1, x2)
-    if letter_of(typeof(rest).dtype) == "u":
+    if number_types.letter_of(typeof(rest).dtype) == "u":
         return lax.div(x1, x2)
-    if letter_of(typeof(rest).dtype) == "i":
+    if number_types.letter_of(typeof(rest).dtype) == "i":
         is_above = (lax.sign(x1) != lax.sign(x2)) & (rest != 0)
         quotient = lax.div(x1, x2)
         return where(is_above, quotient - 1, quotient)
@@ -310,7 +310,7 @@ def _is_any(x: Any) -> Any:
 
 def _integers(caller: str, x1: Any, x2: Any) -> list[Any]:
     x1, x2 = promote(x1, x2)
-    if letter_of(typeof(x1).dtype) not in "iu":
+    if number_types.letter_of(typeof(x1).dtype) not in "iu":
         raise ValueError(f"{caller}: expected integers, found {typeof(x1)}")
     shape = stage2.promotion.broadcast_shapes(typeof(x1).shape, typeof(x2).shape)
     return [stage2.broadcast_to(x1, shape), stage2.broadcast_to(x2, shape)]
@@ -673,7 +673,7 @@ def right_shift(x1: ArrayLike, x2: ArrayLike) -> Array:
     Array([ 4, -4], dtype=int32)
     """
     x1, x2 = map(numeric, promote(x1, x2))
-    is_unsigned = letter_of(typeof(x1).dtype) == "u"
+    is_unsigned = number_types.letter_of(typeof(x1).dtype) == "u"
     return (lax.shift_right_logical if is_unsigned else lax.shift_right_arithmetic)(x1, x2)
 
 
@@ -707,7 +707,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
     >>> jnp.packbits(jnp.array([1, 0, 1, 0, 0, 0, 0, 1]))
     Array([161], dtype=uint8)
     """
-    if letter_of(typeof(a).dtype) not in "biu":
+    if number_types.letter_of(typeof(a).dtype) not in "biu":
         raise TypeError(f"packbits: expected booleans or integers, found {typeof(a)}")
     values = _values_of_bits("packbits", bitorder)
     bits, along = _last_axis("packbits", stage2.ne(a, 0), axis)

@@ -15,9 +15,9 @@ from glassjax.lax.elementwise import where
 from glassjax.numpy.dtypes import cast_into, default_float, to_common_dtype
 from glassjax.runtime.array import Array, ArrayLike, require_no_out
 from glassjax.runtime.operation import operation
+from glassjax.settings import number_types
 from glassjax.settings.number_types import (
     is_key_type,
-    letter_of,
     promote,
     require_one_rank,
     weak_if_all_are,
@@ -236,7 +236,7 @@ def signbit(x: ArrayLike) -> Array:
     """
     _require_real("signbit", x, error=ValueError)
     if _is_whole("signbit", x):
-        return stage2.lt(x, 0) if letter_of(typeof(x).dtype) == "i" else lax.ne(x, x)
+        return stage2.lt(x, 0) if number_types.letter_of(typeof(x).dtype) == "i" else lax.ne(x, x)
     bits = lax.bitcast_convert_type(x, _integer_of(typeof(x).dtype))
     return bits < 0
 
