@@ -262,7 +262,7 @@ def _with_batch(layouts: Layouts, avals: Any) -> Layouts:
     )
 
 
-def _ffi_call_effects(with_token: Any, eqn: JaxprEqn, token: Any, following: Any) -> list[JaxprEqn]:
+def pass_token_on(with_token: Any, eqn: JaxprEqn, token: Any, following: Any) -> list[JaxprEqn]:
     """Pass the token on: only data dependences order the call."""
     return [eqn, JaxprEqn(reshape_p, [token], [following], {"new_sizes": ()}, eqn.source)]
 
@@ -279,7 +279,7 @@ for _primitive in (ffi_call_p, effectful_ffi_call_p):
         partial_eval=None,
         dce=None,
         dependence=None,
-        order=_ffi_call_effects,
+        order=pass_token_on,
         keys=None,
         steps=None,
         effects=_primitive is effectful_ffi_call_p,

@@ -19,8 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from glassjax import xla
+from glassjax.checkpoints.structures import (
+    aval_from_json,
+    aval_to_json,
+    tree_from_json,
+    tree_to_json,
+)
 from glassjax.errors.arguments import require_fit
-from glassjax.export.format import aval_to_json, avals_from_json, tree_from_json, tree_to_json
 from glassjax.shardings.sharding import Index, Sharding
 from glassjax.version import installed_version
 from glassjax_stage2 import ShapedArray
@@ -486,7 +491,7 @@ def _leaf_from_json(described: dict[str, Any]) -> Leaf:
     path, kind = described["path"], described["kind"]
     if "value" in described:
         return Leaf(path, kind, None, _parse_number(kind, described["value"]))
-    (aval,) = avals_from_json([described["type"]])
+    aval = aval_from_json(described["type"])
     return Leaf(path, kind, StoredArray(described["array"], aval, tuple(described["chunks"])))
 
 

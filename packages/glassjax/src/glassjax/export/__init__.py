@@ -10,6 +10,6 @@ _lazy_facade(
             maximum_supported_calling_convention_version
             minimum_supported_calling_convention_version
         """,
-        ".format": "register_namedtuple_serialization register_pytree_node_serialization",
+        ".nodes": "register_namedtuple_serialization register_pytree_node_serialization",
     },
 )

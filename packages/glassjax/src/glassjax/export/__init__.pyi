@@ -12,9 +12,9 @@ from glassjax.export.exported import (
 from glassjax.export.exported import (
     minimum_supported_calling_convention_version as minimum_supported_calling_convention_version,
 )
-from glassjax.export.format import (
+from glassjax.export.nodes import (
     register_namedtuple_serialization as register_namedtuple_serialization,
 )
-from glassjax.export.format import (
+from glassjax.export.nodes import (
     register_pytree_node_serialization as register_pytree_node_serialization,
 )

@@ -1,12 +1,16 @@
 """Calls of exported functions."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
+import numpy as np
+
 from glassjax import xla
+from glassjax.ffi import pass_token_on
+from glassjax.lax.key_arrays import random_unwrap_p, random_wrap_p
 from glassjax.lax.sharding import sharding_constraint_p
 from glassjax.primitives.declare import lower_array
 from glassjax.primitives.higher_order import declare_program
@@ -14,6 +18,7 @@ from glassjax.runtime.inspection import PartitionedModule
 from glassjax.runtime.lowering import declared_mesh, on_each_device, platform_of
 from glassjax.runtime.partitioning import evaluate_jaxpr
 from glassjax.settings.names import counted
+from glassjax.settings.number_types import implementation_of, is_key_type
 from glassjax.shardings.sharding import NamedSharding
 from glassjax_stage2 import Primitive, ShapedArray, bind
 from glassjax_stage3 import Jaxpr, JaxprEqn, Var, lowering_rules
@@ -21,9 +26,20 @@ from glassjax_stage3.jaxpr import require_accepted
 from glassjax_stage3.lowering import FunctionBuilder, Value, signature, symbol
 
 call_exported_p = Primitive("call_exported", higher_order=True)
+effectful_call_exported_p = Primitive("effectful_call_exported", higher_order=True)
+
+PLATFORM_NUMBER = ShapedArray((), np.dtype(np.int32))
 
 # The sharding of each argument or result, on an abstract mesh; None: free.
 AbstractShardings = tuple[NamedSharding | None, ...]
+
+
+def words_type(aval: ShapedArray) -> ShapedArray:
+    """The type that an argument or result has in a module: keys are passed as their words."""
+    if not is_key_type(aval.dtype):
+        return aval
+    shape = (*aval.shape, *implementation_of(aval.dtype).key_shape)
+    return ShapedArray(shape, np.dtype(np.uint32))
 
 
 class PortableProgram:
@@ -31,63 +47,102 @@ class PortableProgram:
 
     Arguments:
         name: the name of the function.
-        modules: the module for each platform, in its portable form.
+        module: the module, in its portable form. The first argument of a module for several
+            platforms is the number of the platform that it runs on.
+        platforms: the platforms that it is for.
         in_avals, out_avals: the types of arguments and results.
         num_devices: the number of devices that it is sharded over.
         in_shardings, out_shardings: the shardings of arguments and results.
-        any_platform: whether other platforms may run it; they run the first module.
+        kept: the numbers of the arguments that the module has; all by default.
+        any_platform: whether other platforms may run it; they run what is for the first.
+        effectful: whether a call is kept even if its results are unused.
     """
 
     def __init__(
         self,
         name: str,
-        modules: Mapping[str, bytes],
+        module: bytes,
+        platforms: Sequence[str],
         in_avals: Sequence[ShapedArray],
         out_avals: Sequence[ShapedArray],
         num_devices: int,
         in_shardings: AbstractShardings,
         out_shardings: AbstractShardings,
+        *,
+        kept: Sequence[int] | None = None,
         any_platform: bool = False,
+        effectful: bool = False,
     ):
         self.name = name
-        self.modules = modules
+        self.module = module
+        self.platforms = tuple(platforms)
         self.in_avals = tuple(in_avals)
         self.out_avals = tuple(out_avals)
         self.num_devices = num_devices
         self.in_shardings = in_shardings
         self.out_shardings = out_shardings
+        self.kept = tuple(range(len(self.in_avals)) if kept is None else kept)
         self.any_platform = any_platform
-        self._texts: dict[bytes, str] = {}
+        self.primitive = effectful_call_exported_p if effectful else call_exported_p
 
-    def module(self, platform: str) -> bytes:
-        """The module for a platform, or else the first."""
-        return self.modules.get(platform, next(iter(self.modules.values())))
+    @property
+    def text(self) -> str:
+        """The module as text.
 
-    def text(self, platform: str) -> str:
-        """The module for a platform as text.
+        Raises:
+            ValueError: as for `main`.
+        """
+        return self.main[0]
+
+    @cached_property
+    def main(self) -> tuple[str, list[ShapedArray]]:
+        """The module as text, and the types of the arguments of its `main`.
+
+        The number of the platform has 32 or, in programs of JAX, 64 bits.
 
         Raises:
             ValueError: this version of jaxlib cannot read the data, or the program has other types.
         """
-        data = self.module(platform)
-        if data not in self._texts:
-            self._texts[data] = self._read(data)
-        return self._texts[data]
-
-    def _read(self, data: bytes) -> str:
         try:
-            text, found = xla.from_portable(data)
+            text, found = xla.from_portable(self.module)
         except (RuntimeError, ValueError) as error:
             raise ValueError(
                 f"export: jaxlib {xla.jaxlib_version()} cannot read the program of "
                 f"`{self.name}`, which a newer version may have written: {error}"
             ) from None
-        takes = [Value("", aval) for aval in self.in_avals]
-        if found != (expected := signature(takes, self.out_avals)):
+        takes = [words_type(self.in_avals[number]) for number in self.kept]
+        if self.takes_platform:
+            wide = found.startswith("(tensor<i64>")
+            takes.insert(0, ShapedArray((), np.dtype(np.int64)) if wide else PLATFORM_NUMBER)
+        expected = signature(
+            [Value("", aval) for aval in takes], list(map(words_type, self.out_avals))
+        )
+        if found != expected:
             raise ValueError(
                 f"export: the program of `{self.name}` should be {expected}, and is {found}"
             )
-        return text
+        return text, takes
+
+    @property
+    def takes_platform(self) -> bool:
+        """True if the first argument of the module is the number of the platform."""
+        return len(self.platforms) > 1
+
+    def platform_number(self, platform: str) -> int:
+        """The number of a platform among those that the program is for.
+
+        Raises:
+            ValueError: it is not among them.
+        """
+        if platform in self.platforms:
+            return self.platforms.index(platform)
+        if self.any_platform:
+            return 0
+        raise ValueError(
+            f"the exported `{self.name}` has platforms={[*self.platforms]}, and is called "
+            f"where programs run on {platform!r}. Export it with "
+            f"platforms={[*self.platforms, platform]}."
+        )
 
     @cached_property
     def jaxpr(self) -> Jaxpr:
@@ -95,11 +150,11 @@ class PortableProgram:
         invars = [Var(aval) for aval in self.in_avals]
         outvars = [Var(aval) for aval in self.out_avals]
         return Jaxpr(
-            [], invars, [JaxprEqn(call_exported_p, invars, outvars, {"program": self})], outvars
+            [], invars, [JaxprEqn(self.primitive, invars, outvars, {"program": self})], outvars
         )
 
     def __call__(self, *leaves: Any) -> list[Any]:
-        return bind(call_exported_p, *leaves, program=self)
+        return bind(self.primitive, *leaves, program=self)
 
     def __repr__(self) -> str:
         return self.name
@@ -121,14 +176,8 @@ def _exported_call_lower(
     program: PortableProgram,
 ) -> list[Value]:
     """Add the functions of the program to the module, under new names, and a call."""
-    platform = platform_of(b)
-    if platform not in program.modules and not program.any_platform:
-        raise ValueError(
-            f"the exported `{program.name}` has platforms={[*program.modules]}, and is called "
-            f"where programs run on {platform!r}. Export it with "
-            f"platforms={[*program.modules, platform]}."
-        )
-    text = program.text(platform)
+    platform_number = program.platform_number(platform_of(b))
+    text, takes = program.main
     _require_devices(b, program, text)
     function = b.module.names.get(program.jaxpr)
     if function is None:
@@ -136,9 +185,25 @@ def _exported_call_lower(
         function = b.module.names[program.jaxpr] = f"{prefix}_main"
         b.module.functions.append(_functions_of(b, text, prefix))
     args = tuple(map(_with_sharding, [b] * len(args), args, program.in_shardings))
-    names = ", ".join(x.name for x in args)
-    outs = b.emit(f"func.call @{function}({names}) : {signature(args, out_avals)}", *out_avals)
+    taken = []
+    if program.takes_platform:
+        taken.append(lower_array(b, np.array(platform_number, takes[0].dtype)))
+    taken += [_words(b, args[number]) for number in program.kept]
+    names, returns = ", ".join(x.name for x in taken), list(map(words_type, out_avals))
+    outs = b.emit(f"func.call @{function}({names}) : {signature(taken, returns)}", *returns)
+    outs = list(map(_from_words, [b] * len(outs), outs, out_avals))
     return list(map(_with_sharding, [b] * len(outs), outs, program.out_shardings))
+
+
+def _words(b: FunctionBuilder, x: Value) -> Value:
+    aval = words_type(x.aval)
+    return x if aval is x.aval else lowering_rules[random_unwrap_p](b, [aval], x)[0]
+
+
+def _from_words(b: FunctionBuilder, x: Value, aval: ShapedArray) -> Value:
+    if not is_key_type(aval.dtype):
+        return x
+    return lowering_rules[random_wrap_p](b, [aval], x, impl=implementation_of(aval.dtype))[0]
 
 
 def _require_devices(b: FunctionBuilder, program: PortableProgram, text: str) -> None:
@@ -176,6 +241,8 @@ _SYMBOL = re.compile(r"@([\w.$-]+)")
 _FUNCTION = re.compile(r"func\.func (?:public |private )?@([\w.$-]+)")
 _MESH = re.compile(r"^ *sdy\.mesh @([\w.$-]+) = <\[(.*)\]>.*\n", re.MULTILINE)
 _NUMBERED_DEVICES = re.compile(r"replica_groups|source_target_pairs|stablehlo\.partition_id")
+# What JAX says of an argument or result of `main` beside its sharding.
+_ROLE = re.compile(r'\b(?:jax\.global_constant|jax\.result_info) = "(?:[^"\\]|\\.)*"(?:, )?')
 _AXIS = re.compile(r'"([^"]*)"=(\d+)')
 
 
@@ -185,6 +252,7 @@ def _functions_of(b: FunctionBuilder, text: str, prefix: str) -> str:
     Their meshes become meshes of the module that they are added to.
     """
     body = text[text.index("{\n", text.index("module")) + 2 : text.rindex("}")]
+    body = _ROLE.sub("", body)
     names = {name: f"{prefix}_{name}" for name in _FUNCTION.findall(body)}
     for name, axes in _MESH.findall(body):
         sizes = tuple([(axis, int(size)) for axis, size in _AXIS.findall(axes)])
@@ -204,27 +272,29 @@ def _unsupported_rule(verb: str, remedy: str) -> Any:
     return refused_rule
 
 
-declare_program(
-    call_exported_p,
-    evaluate=_exported_call_impl,
-    abstract_eval=_exported_call_type,
-    lower=_exported_call_lower,
-    vmap=_unsupported_rule(
-        "mapped", "Export the mapped function instead: export(jit(vmap(f)))(...)."
-    ),
-    jvp=_unsupported_rule(
-        "differentiated",
-        "Write it with its derivative, serialize(vjp_order=1), and use reverse mode; or export its "
-        "gradient instead: export(jit(value_and_grad(f)))(...).",
-    ),
-    transpose=None,
-    partial_eval=None,
-    dce=None,
-    dependence=None,
-    order=None,
-    keys=None,
-    steps=None,
-)
+for _primitive in (call_exported_p, effectful_call_exported_p):
+    declare_program(
+        _primitive,
+        evaluate=_exported_call_impl,
+        abstract_eval=_exported_call_type,
+        lower=_exported_call_lower,
+        vmap=_unsupported_rule(
+            "mapped", "Export the mapped function instead: export(jit(vmap(f)))(...)."
+        ),
+        jvp=_unsupported_rule(
+            "differentiated",
+            "Write it with its derivative, serialize(vjp_order=1), and use reverse mode; or export "
+            "its gradient instead: export(jit(value_and_grad(f)))(...).",
+        ),
+        transpose=None,
+        partial_eval=None,
+        dce=None,
+        dependence=None,
+        order=pass_token_on,
+        keys=None,
+        steps=None,
+        effects=_primitive is effectful_call_exported_p,
+    )
 
 # Arrays in the text of a program: closed-over arrays are exported with it.
 constant_p = Primitive("constant")

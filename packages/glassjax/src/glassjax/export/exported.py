@@ -11,22 +11,22 @@ import glassjax_stage2 as stage2
 from glassjax import xla
 from glassjax.errors import TreeMismatchError
 from glassjax.errors.tracebacks import hiding_frames
-from glassjax.export.call import AbstractShardings, PortableProgram, constant_p
-from glassjax.export.format import (
-    aval_to_json,
-    avals_from_json,
-    malformed,
-    pack,
-    shardings_from_json,
-    shardings_to_json,
-    tree_from_json,
-    tree_to_json,
-    unpack,
+from glassjax.export import format as jax_format
+from glassjax.export.call import (
+    PLATFORM_NUMBER,
+    AbstractShardings,
+    PortableProgram,
+    constant_p,
+    effectful_call_exported_p,
+    words_type,
 )
+from glassjax.export.format import malformed
 from glassjax.ffi import effectful_ffi_call_p, ffi_call_p
-from glassjax.lax.key_arrays import random_unwrap, random_wrap_p
+from glassjax.lax.control_flow.conditionals import switch
+from glassjax.lax.key_arrays import random_unwrap, random_unwrap_p, random_wrap_p
 from glassjax.primitives.axes import plain_type
 from glassjax.runtime import pipeline
+from glassjax.runtime.effects import has_effects
 from glassjax.runtime.evaluation import eval_context, evaluated_by_library
 from glassjax.runtime.jit import jit
 from glassjax.runtime.pipeline import Compilation, CompileOptions
@@ -41,6 +41,7 @@ from glassjax.shardings.sharding import NamedSharding, Sharding
 from glassjax.shardings.types import ShardedArray, leave_to_compiler, reshard_p, unsharded
 from glassjax.transforms.autodiff import vjp
 from glassjax.transforms.custom_derivatives import custom_vjp
+from glassjax.version import installed_version
 from glassjax_stage2 import ShapedArray, bind, bind1, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.shaped_array import float0
@@ -142,9 +143,9 @@ class Exported:
     def mlir_module_serialized(self) -> bytes:
         """The StableHLO module in its portable form, which any XLA reads.
 
-        Each platform has its own; this is the module for the default platform, or else the first.
+        The first argument of a module for several platforms is the number of the platform.
         """
-        return self.program.module(xla.platform_of())
+        return self.program.module
 
     @property
     def calling_convention_version(self) -> int:
@@ -210,8 +211,13 @@ class Exported:
         return tuple(each and NamedSharding(mesh, each.spec) for each in shardings)
 
     def mlir_module(self) -> str:
-        """`mlir_module_serialized` as text; see `program.text` for other platforms."""
-        return self.program.text(xla.platform_of())
+        """The StableHLO module as text."""
+        return self.program.text
+
+    @property
+    def has_effects(self) -> bool:
+        """True if the program calls foreign functions with side effects."""
+        return self.program.primitive is effectful_call_exported_p
 
     def has_vjp(self) -> bool:
         """Return True if the program can be differentiated in reverse mode."""
@@ -297,31 +303,43 @@ class Exported:
             vjp_order: how many times the function can be differentiated, in reverse mode, where it
                 is loaded.
 
+        The format is JAX's, and each reads what the other writes. It has no weak types.
+
         Raises:
             TypeError: `vjp_order` is not an int.
             ValueError: it is negative, or larger than the number of derivatives available;
-                arguments or results contain a class that is not registered for serialization; a
-                mesh has an axis whose name is not a string.
+                arguments or results contain a class that is not registered for serialization, or
+                a dict whose keys are not strings; a mesh has an axis whose name is not a string.
         """
         if type(vjp_order) is not int:
             raise TypeError(f"serialize: vjp_order must be an int, found {shown(vjp_order)}")
         if vjp_order < 0:
             raise ValueError(f"serialize: vjp_order must not be negative, found {vjp_order}")
-        header = {
-            "fun_name": self.fun_name,
-            "in_tree": tree_to_json(self.in_tree, "the arguments"),
-            "in_avals": [aval_to_json(aval) for aval in self.in_avals],
-            "out_tree": tree_to_json(self.out_tree, "the results"),
-            "out_avals": [aval_to_json(aval) for aval in self.out_avals],
-            "platforms": list(self.platforms),
+        return jax_format.pack(self._fields(vjp_order))
+
+    def _fields(self, vjp_order: int) -> jax_format.Fields:
+        program = self.program
+        effects = [jax_format.FFI_EFFECT] * self.has_effects
+        checks = [check.is_custom_call() for check in self.disabled_safety_checks]
+        return {
+            "serialization_version": jax_format.VERSION,
+            "writer": f"{jax_format.WRITER} {installed_version()}",
+            "function_name": self.fun_name,
+            "in_tree": jax_format.tree_to_fields(self.in_tree, "the arguments"),
+            "out_tree": jax_format.tree_to_fields(self.out_tree, "the results"),
+            "platforms": self.platforms,
+            "unordered_effects": [{"type_name": name} for name in effects],
+            "disabled_checks": list(map(jax_format.check_to_fields, checks)),
+            "mlir_module_serialized": program.module,
+            "calling_convention_version": self.calling_convention_version,
+            "module_kept_var_idx": program.kept,
+            "vjp": self.vjp()._fields(vjp_order - 1) if vjp_order else None,
             "nr_devices": self.nr_devices,
-            "disabled_checks": list(map(str, self.disabled_safety_checks)),
-            "in_shardings": shardings_to_json(self.program.in_shardings),
-            "out_shardings": shardings_to_json(self.program.out_shardings),
-            "jaxlib": xla.jaxlib_version(),
+            **jax_format.types_to_fields({"in_avals": self.in_avals, "out_avals": self.out_avals}),
+            **jax_format.shardings_to_fields(
+                {"in_shardings": program.in_shardings, "out_shardings": program.out_shardings}
+            ),
         }
-        derivative = bytes(self.vjp().serialize(vjp_order - 1)) if vjp_order else b""
-        return pack(header, [self.program.modules[each] for each in self.platforms], derivative)
 
 
 def _with_result_sharding(x: Any, sharding: NamedSharding | None, mesh: AbstractMesh) -> Any:
@@ -429,14 +447,10 @@ def _exported(
             f"export: `{name}` closes over values of a transformation that is running; pass them "
             "as arguments"
         )
-    jaxpr = _with_constants_inside(closed.jaxpr, closed.consts)
-    alone = pipeline.Traced(name, jaxpr, [], traced.in_tree, traced.out_tree)
-    options = CompileOptions(keep_unused=True)
+    jaxpr = _of_words(_with_constants_inside(closed.jaxpr, closed.consts))
     texts = {}
     for platform in dict.fromkeys(platforms):
-        compilation = Compilation(alone, options, where, out_shardings, platform)
-        partitioned = compilation.partitioned(lambda: traced.argument_names)
-        texts[platform] = compilation.text() if partitioned is None else partitioned.text
+        texts[platform], partitioned = _lowered(traced, jaxpr, where, out_shardings, platform)
     different = set(texts.values())
     if any(xla.calls_python(text) or has_addresses(text) for text in different):
         raise ValueError(
@@ -450,17 +464,35 @@ def _exported(
     if partitioned is not None:
         found = partitioned.given
     in_shardings, out_shardings = [tuple(map(_without_devices, each)) for each in found]
-    portable = {text: xla.to_portable(text) for text in different}
-    program = PortableProgram(
-        name,
-        {platform: portable[text] for platform, text in texts.items()},
-        in_avals,
-        out_avals,
-        1 if partitioned is None else partitioned.num_devices,
-        in_shardings,
-        out_shardings,
-        DisabledSafetyCheck.platform() in checks,
-    )
+
+    def program_of(
+        text: str,
+        platforms: Sequence[str],
+        in_avals: Sequence[ShapedArray],
+        out_avals: Sequence[ShapedArray],
+        any_platform: bool,
+    ) -> PortableProgram:
+        return PortableProgram(
+            name,
+            xla.to_portable(text),
+            platforms,
+            in_avals,
+            out_avals,
+            1 if partitioned is None else partitioned.num_devices,
+            in_shardings,
+            out_shardings,
+            any_platform=any_platform,
+            effectful=has_effects(jaxpr),
+        )
+
+    text = texts[platforms[0]]
+    if len(platforms) > 1:
+        types = jaxpr.in_avals, jaxpr.out_avals
+        alone = {text: program_of(text, platforms[:1], *types, True) for text in different}
+        places = where._replace(shardings=in_shardings if any(in_shardings) else ())
+        text = _choosing_text([alone[texts[each]] for each in platforms], places, out_shardings)
+    any_platform = DisabledSafetyCheck.platform() in checks
+    program = program_of(text, platforms, in_avals, out_avals, any_platform)
 
     @cache
     def exported_vjp() -> Exported:
@@ -472,6 +504,36 @@ def _exported(
     return Exported(
         name, trees[0], in_avals, trees[1], out_avals, platforms, program, checks, exported_vjp
     )
+
+
+def _lowered(
+    traced: Traced, jaxpr: Jaxpr, where: Places, out_shardings: Shardings, platform: str
+) -> tuple[str, Any]:
+    """The module of a traced function, and what it is for several devices, or None."""
+    alone = pipeline.Traced(traced.fun_name, jaxpr, [], traced.in_tree, traced.out_tree)
+    options = CompileOptions(keep_unused=True)
+    compilation = Compilation(alone, options, where, out_shardings, platform)
+    partitioned = compilation.partitioned(lambda: traced.argument_names)
+    return compilation.text() if partitioned is None else partitioned.text, partitioned
+
+
+def _choosing_text(
+    programs: Sequence[PortableProgram], where: Places, out_shardings: AbstractShardings
+) -> str:
+    """A module whose first argument is the number of the program that it runs."""
+    first = programs[0]
+
+    def chosen(number: Any, *leaves: Any) -> list[Any]:
+        if len({*programs}) == 1:
+            return first(*leaves)
+        return switch(number, programs, *leaves)
+
+    chosen.__name__ = first.name
+    types = [PLATFORM_NUMBER, *first.in_avals]
+    traced = jit(chosen).trace(*map(struct_of, types, (None, *first.in_shardings)))
+    if where.shardings:
+        where = where._replace(shardings=(None, *where.shardings))
+    return _lowered(traced, traced.jaxpr.jaxpr, where, out_shardings, first.platforms[0])[0]
 
 
 def _without_devices(sharding: Sharding | None) -> NamedSharding | None:
@@ -515,75 +577,108 @@ def _with_constants_inside(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
     return Jaxpr([], jaxpr.invars, [*eqns, *jaxpr.eqns], jaxpr.outvars)
 
 
+def _of_words(jaxpr: Jaxpr) -> Jaxpr:
+    """The same program, whose arguments and results are the words of keys instead of keys."""
+    first: list[JaxprEqn] = []
+    last: list[JaxprEqn] = []
+    invars, outvars = [*jaxpr.invars], [*jaxpr.outvars]
+    for number, var in enumerate(jaxpr.invars):
+        if is_key_type(var.aval.dtype):
+            invars[number] = Var(words_type(var.aval))
+            kind = {"impl": implementation_of(var.aval.dtype)}
+            first.append(JaxprEqn(random_wrap_p, [invars[number]], [var], kind))
+    for number, out in enumerate(jaxpr.outvars):
+        if is_key_type(out.aval.dtype):
+            outvars[number] = words = Var(words_type(out.aval))
+            last.append(JaxprEqn(random_unwrap_p, [out], [words], {}))
+    return Jaxpr([], invars, [*first, *jaxpr.eqns, *last], outvars)
+
+
 def deserialize(blob: bytes | bytearray) -> Exported:
     """The exported function from the result of `Exported.serialize`.
 
-    The bytes contain a program, not Python code. A digest detects damage, not malice: jaxlib reads
-    the program, and a forged one may crash it.
+    They may be JAX's. They contain a program, not Python code. A digest at the end of those that
+    glassjax wrote detects damage, not malice: jaxlib reads the program, and a forged one may crash
+    it.
 
     Arguments:
         blob: the bytes.
 
     Raises:
-        ValueError: they are not an exported function, are damaged, malformed or newer than this
-            version of glassjax, or name a class that is not registered here; when called, they are
-            newer than this version of jaxlib, or the program does not match their header.
+        ValueError: they are not an exported function, are damaged, malformed or of another calling
+            convention, or name a class that is not registered here; when called, they are newer
+            than this version of jaxlib, or the program does not match their types.
+        NotImplementedError: a size is symbolic, an array is not in a device's memory, or the
+            function has ordered effects or those of callbacks.
 
     >>> from glassjax.export import deserialize, export
     >>> data = export(glassjax.jit(jnp.cumsum))(jnp.ones(3)).serialize()
     >>> deserialize(data).call(jnp.array([1.0, 2.0, 3.0]))
     Array([1., 3., 6.], dtype=float32)
     """
-    header, modules, derivative = unpack(blob)
-    match header:
-        case {"fun_name": str(name), "platforms": [_, *_] as named} if all(
-            isinstance(each, str) for each in named
-        ) and len(named) == len(modules):
-            platforms = tuple(named)
-        case _:
-            raise malformed("the name of a function, and a platform for each module", header)
-    num_devices = header.get("nr_devices", 1)
-    if type(num_devices) is not int or num_devices < 1:
-        raise malformed("a number of devices", num_devices)
-    trees = tree_from_json(header.get("in_tree")), tree_from_json(header.get("out_tree"))
-    avals = avals_from_json(header.get("in_avals")), avals_from_json(header.get("out_avals"))
-    for tree, types in zip(trees, avals, strict=True):
+    return _from_fields(jax_format.unpack(blob))
+
+
+def _from_fields(fields: jax_format.Fields) -> Exported:
+    name, platforms = fields["function_name"], tuple(fields["platforms"])
+    if name is None or not platforms:
+        raise malformed("the name of a function, and its platforms")
+    version = fields["calling_convention_version"]
+    if version != maximum_supported_calling_convention_version:
+        raise ValueError(
+            f"deserialize: `{name:.60}` has calling convention {version}, and this version of "
+            f"glassjax reads {maximum_supported_calling_convention_version}"
+        )
+    in_avals, out_avals = jax_format.types_from_fields(fields)
+    in_shardings, out_shardings = jax_format.shardings_from_fields(
+        fields, {"in_shardings": in_avals, "out_shardings": out_avals}
+    )
+    in_tree, out_tree = [
+        jax_format.tree_from_fields(fields[role]) for role in ("in_tree", "out_tree")
+    ]
+    for tree, types in ((in_tree, in_avals), (out_tree, out_avals)):
         if tree.num_leaves != len(types):
             raise malformed(f"a type for each leaf of {tree}", types)
-    (in_tree, out_tree), (in_avals, out_avals) = trees, avals
-    in_shardings, out_shardings = [
-        shardings_from_json(header.get(role, [None] * len(types)), types, num_devices)
-        for role, types in zip(("in_shardings", "out_shardings"), avals, strict=True)
+    kept = fields["module_kept_var_idx"]
+    if kept != sorted({*kept}) or any(number >= len(in_avals) for number in kept):
+        raise malformed(f"numbers of {len(in_avals)} arguments in ascending order", kept)
+    num_devices = fields["nr_devices"]
+    if num_devices < 1:
+        raise malformed("a number of devices", num_devices)
+    found_checks = map(jax_format.check_from_fields, fields["disabled_checks"])
+    checks = tuple(
+        DisabledSafetyCheck.platform()
+        if target is None
+        else DisabledSafetyCheck.custom_call(target)
+        for target in found_checks
+    )
+    effects = [
+        each["type_name"] for role in ("ordered", "unordered") for each in fields[f"{role}_effects"]
     ]
-    disabled = header.get("disabled_checks", [])
-    if not isinstance(disabled, list) or not all(isinstance(check, str) for check in disabled):
-        raise malformed("a list of safety checks", disabled)
-    checks = tuple(map(DisabledSafetyCheck, disabled))
+    if fields["ordered_effects"] or any(each != jax_format.FFI_EFFECT for each in effects):
+        raise NotImplementedError(
+            f"deserialize: `{name:.60}` has the effects {effects!r:.200}; those of foreign "
+            "functions alone can be read"
+        )
     program = PortableProgram(
         name,
-        dict(zip(platforms, modules, strict=True)),
+        fields["mlir_module_serialized"],
+        platforms,
         in_avals,
         out_avals,
         num_devices,
         in_shardings,
         out_shardings,
-        DisabledSafetyCheck.platform() in checks,
+        kept=kept,
+        any_platform=DisabledSafetyCheck.platform() in checks,
+        effectful=bool(effects),
     )
     loaded = Exported(name, in_tree, in_avals, out_tree, out_avals, platforms, program, checks)
-    if not derivative:
+    if fields["vjp"] is None:
         return loaded
-    loaded_vjp = _vjp_from(derivative, loaded)
-    return replace(loaded, get_vjp=lambda: loaded_vjp)
-
-
-def _vjp_from(blob: bytes, of: Exported) -> Exported:
-    """The derivative stored with a program, with the same types and platforms."""
-    try:
-        loaded = deserialize(blob)
-    except RecursionError as error:
-        raise malformed("fewer derivatives") from error
-    takes = (*of.in_avals, *map(tangent_type, of.out_avals))
-    found = loaded.platforms, loaded.in_avals, loaded.out_avals
-    if found != (of.platforms, takes, tuple(map(tangent_type, of.in_avals))):
-        raise malformed(f"the derivative of `{of.fun_name}`", found)
-    return loaded
+    derivative = _from_fields(fields["vjp"])
+    takes = (*in_avals, *map(tangent_type, out_avals))
+    found = derivative.platforms, derivative.in_avals, derivative.out_avals
+    if found != (platforms, takes, tuple(map(tangent_type, in_avals))):
+        raise malformed(f"the derivative of `{name:.60}`", found)
+    return replace(loaded, get_vjp=lambda: derivative)

@@ -1,402 +1,465 @@
-"""The format of exported functions on disk."""
+"""The format of exported functions on disk: JAX's.
 
-from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+It is a FlatBuffer. Types, meshes and shardings are in lists without duplicates, and arguments and
+results refer to them by numbers; for shardings these begin at 1, and 0 means that it is not fixed.
+
+Data that glassjax writes end with a digest, which readers of FlatBuffers pass over.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from glassjax import xla
-from glassjax.settings.number_types import no_numbers
+from glassjax.export import flatbuffer
+from glassjax.export.flatbuffer import Vector
+from glassjax.export.nodes import by_class, by_name
+from glassjax.settings.number_types import implementation_of, is_key_type, named
 from glassjax.shardings.mesh import AbstractMesh, AxisType
 from glassjax.shardings.partition_spec import PartitionSpec
 from glassjax.shardings.sharding import NamedSharding
 from glassjax.xla import trees
 from glassjax_stage2 import ShapedArray
 from glassjax_stage2.errors import shown
-from glassjax_stage2.tree import PyTreeDef, find_node_type, tree_structure
+from glassjax_stage2.shaped_array import float0
+from glassjax_stage2.tree import PyTreeDef, tree_structure
 
-_MAGIC = b"glassjax exported program "
-VERSION = 3
+Fields = dict[str, Any]
+
+VERSION = 12  # of JAX 0.12
+
+# The tables of JAX's schema and their fields, in order; None for one that is neither written
+# nor read.
+SCHEMA: flatbuffer.Schema = {
+    "Exported": {
+        "serialization_version": "H",
+        "function_name": "text",
+        "in_tree": "PyTreeDef",
+        "_in_avals": None,
+        "out_tree": "PyTreeDef",
+        "_out_avals": None,
+        "_nr_devices_short": None,
+        "_in_shardings": None,
+        "_out_shardings": None,
+        "platforms": Vector("text"),
+        "ordered_effects": Vector("Effect"),
+        "unordered_effects": Vector("Effect"),
+        "disabled_checks": Vector("DisabledSafetyCheck"),
+        "mlir_module_serialized": "bytes",
+        "calling_convention_version": "H",
+        "module_kept_var_idx": Vector("H"),
+        "uses_global_constants": "?",
+        "vjp": "Exported",
+        "nr_devices": "I",
+        "unique_avals": Vector("AbstractValue"),
+        "unique_abstract_meshes": Vector("AbstractMesh"),
+        "unique_named_shardings": Vector("NamedSharding"),
+        "in_avals": Vector("I"),
+        "out_avals": Vector("I"),
+        "in_shardings": Vector("I"),
+        "out_shardings": Vector("I"),
+        "writer": "text",
+    },
+    "PyTreeDef": {
+        "kind": "b",
+        "children": Vector("PyTreeDef"),
+        "keys": Vector("text"),
+        "name": "text",
+        "aux_data": "bytes",
+    },
+    "AbstractValue": {
+        "kind": "b",
+        "shape": Vector("text"),
+        "dtype": "b",
+        "memory_space": "b",
+    },
+    "AbstractMesh": {
+        "axis_sizes": Vector("I"),
+        "axis_names": Vector("text"),
+        "axis_types": Vector("b"),
+        "_abstract_device": None,
+    },
+    "PartitionSpecOneAxis": {"axes": Vector("text")},
+    "PartitionSpec": {
+        "partitions": Vector("PartitionSpecOneAxis"),
+        "reduced": Vector("text"),
+        "unreduced": Vector("text"),
+    },
+    "NamedSharding": {
+        "_mesh": None,
+        "spec": "PartitionSpec",
+        "memory_kind": "text",
+        "mesh": "I",
+    },
+    "Effect": {"type_name": "text"},
+    "DisabledSafetyCheck": {"kind": "b", "custom_call_target": "text"},
+}
+
+# Numbers of enumerations.
+_LEAF, _NONE, _TUPLE, _LIST, _DICT, _CUSTOM = range(6)  # kinds of nodes
+_DEVICE = 1  # the memory of an array
+_AXIS_TYPES = (AxisType.Auto, AxisType.Explicit, AxisType.Manual)  # from 1
+_DTYPES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "float32", "float64", "complex64", "complex128", "bfloat16", "int4", "uint4",
+    "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+    "float0", "float8_e4m3", "float8_e3m4", "float8_e8m0fnu", "float4_e2m1fn",
+    "threefry2x32", "rbg", "unsafe_rbg",
+)  # fmt: skip
+_PLATFORM, _CUSTOM_CALL = 0, 1  # kinds of disabled checks
+FFI_EFFECT = "<class 'jax._src.ffi.FfiEffect'>"  # of foreign calls with side effects
+
+
+WRITER = "glassjax"  # and its version
+_SEAL = b"sha256"
 _DIGEST_SIZE = 32
 
 
-class NodeForm(NamedTuple):
-    """Serialization of a registered class of tree nodes: its name, and its aux_data as bytes."""
-
-    cls: type
-    name: str
-    serialize_auxdata: Callable[[Any], bytes]
-    deserialize_auxdata: Callable[[bytes], Any]
-    from_children: Callable[[Any, Any], Any]
+def pack(exported: Fields) -> bytearray:
+    """An exported function as bytes."""
+    data = flatbuffer.write(SCHEMA, "Exported", exported)
+    return data + _SEAL + hashlib.sha256(data).digest()
 
 
-_by_class: dict[type, NodeForm] = {}
-_by_name: dict[str, NodeForm] = {}
-
-
-def register_pytree_node_serialization(
-    nodetype: type,
-    *,
-    serialized_name: str,
-    serialize_auxdata: Callable[[Any], bytes],
-    deserialize_auxdata: Callable[[bytes], Any],
-    from_children: Callable[[Any, Any], Any] | None = None,
-) -> type:
-    """Allow a class of pytree nodes in arguments and results of exported functions.
-
-    Arguments:
-        nodetype: a class that is registered as a pytree.
-        serialized_name: its name in exported programs, the same wherever they are loaded.
-        serialize_auxdata: turns the aux_data of a node into bytes.
-        deserialize_auxdata: the inverse.
-        from_children: `from_children(aux_data, children)` makes a node; by default the function
-            registered for the class.
-
-    Returns:
-        The class.
+def unpack(data: bytes | bytearray) -> Fields:
+    """The exported function in bytes.
 
     Raises:
-        ValueError: the class is not a pytree, or class or name are registered already.
-
-    >>> from glassjax import export
-    >>> class Length:
-    ...     def __init__(self, value, unit):
-    ...         self.value, self.unit = value, unit
-    >>> glassjax.tree_util.register_pytree_node(
-    ...     Length, lambda x: ([x.value], x.unit), lambda unit, values: Length(*values, unit)
-    ... )
-    >>> Length = export.register_pytree_node_serialization(
-    ...     Length,
-    ...     serialized_name=f"{__name__}.Length",
-    ...     serialize_auxdata=lambda unit: unit.encode(),
-    ...     deserialize_auxdata=lambda data: data.decode(),
-    ... )
-    >>> double = export.export(glassjax.jit(lambda x: Length(2 * x.value, x.unit)))
-    >>> export.deserialize(double(Length(1.0, "m")).serialize()).call(Length(3.0, "m")).unit
-    'm'
+        TypeError: the argument is not bytes.
+        ValueError: the bytes are damaged, or something else.
     """
-    node_type = find_node_type(nodetype)
-    if node_type is None:
-        raise ValueError(
-            f"{nodetype.__name__} is not registered as a pytree, so there is nothing to export"
-        )
-    if nodetype in _by_class or serialized_name in _by_name:
-        other = _by_class.get(nodetype) or _by_name[serialized_name]
-        raise ValueError(f"{other.cls.__name__} is registered already, as {other.name!r}")
-    form = NodeForm(
-        nodetype,
-        serialized_name,
-        serialize_auxdata,
-        deserialize_auxdata,
-        from_children or node_type.unflatten,
-    )
-    _by_class[nodetype] = _by_name[serialized_name] = form
-    return nodetype
-
-
-def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -> type:
-    """Allow a namedtuple in arguments and results of exported functions.
-
-    Arguments:
-        nodetype: the namedtuple.
-        serialized_name: its name in exported programs, the same wherever they are loaded.
-
-    Returns:
-        The class.
-
-    Raises:
-        ValueError: it is not a namedtuple, or class or name are registered already.
-
-    >>> from typing import NamedTuple
-    >>> from glassjax import export
-    >>> class Line(NamedTuple):
-    ...     slope: float
-    ...     start: float
-    >>> Line = export.register_namedtuple_serialization(Line, serialized_name=f"{__name__}.Line")
-    >>> double = export.export(glassjax.jit(lambda line: glassjax.tree.map(lambda x: 2 * x, line)))
-    >>> export.deserialize(double(Line(1.0, 2.0)).serialize()).call(Line(3.0, 4.0)).slope
-    Array(6., dtype=float32, weak_type=True)
-    """
-    if not (issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")):
-        raise ValueError(f"{nodetype.__name__} is not a namedtuple")
-    return register_pytree_node_serialization(
-        nodetype,
-        serialized_name=serialized_name,
-        serialize_auxdata=lambda aux_data: b"",
-        deserialize_auxdata=lambda data: None,
-        from_children=lambda aux_data, children: nodetype(*children),
-    )
-
-
-def pack(header: dict[str, Any], modules: Sequence[bytes], vjp: bytes = b"") -> bytearray:
-    """One block of bytes, with a magic number and a checksum.
-
-    Arguments:
-        header: the description of the program, as JSON.
-        modules: the module for each platform.
-        vjp: the derivative, packed itself; empty if there is none.
-    """
-    import hashlib  # late: importing them takes milliseconds
-    import json
-
-    different = list(dict.fromkeys(modules))
-    places = {
-        "modules": [different.index(module) for module in modules],
-        "module_sizes": list(map(len, different)),
-    }
-    described = json.dumps({**header, **places}).encode()
-    content = len(described).to_bytes(8, "little") + described + b"".join(different) + vjp
-    digest = hashlib.sha256(content).digest()
-    return bytearray(_MAGIC + str(VERSION).encode() + b"\n" + digest + content)
-
-
-def unpack(data: bytes | bytearray) -> tuple[dict[str, Any], list[bytes], bytes]:
-    """The header, the module for each platform, and the derivative, empty if there is none.
-
-    Raises:
-        ValueError: the data were not made by `pack`, are of a later version, or are damaged.
-    """
-    import hashlib
-    import json
-
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"deserialize: expected bytes, found {shown(data)}")
     data = bytes(data)
-    first_line, newline, rest = data.partition(b"\n")
-    if not first_line.startswith(_MAGIC) or not newline:
-        raise ValueError(
-            "deserialize: this is not a program that glassjax exported: it begins with "
-            f"{bytes(data[:16])!r}"
-        )
-    written = first_line.removeprefix(_MAGIC).decode(errors="replace")
-    if written not in map(str, range(1, VERSION + 1)):
-        raise ValueError(
-            f"deserialize: the program was exported in format {written:.20}, this version of "
-            f"glassjax reads formats 1 to {VERSION}; use a newer one"
-        )
-    digest, content = rest[:_DIGEST_SIZE], rest[_DIGEST_SIZE:]
-    if hashlib.sha256(content).digest() != digest:
-        raise ValueError("deserialize: the data are damaged: a part is missing or was changed")
-    size = int.from_bytes(content[:8], "little")
+    content, seal = data[: -len(_SEAL) - _DIGEST_SIZE], data[-len(_SEAL) - _DIGEST_SIZE :]
+    is_sealed = seal.startswith(_SEAL)
+    if is_sealed and hashlib.sha256(content).digest() != seal[len(_SEAL) :]:
+        raise _damaged()
     try:
-        header = json.loads(content[8 : 8 + size])
-    except (ValueError, RecursionError) as error:
-        raise malformed("a header in JSON") from error
-    if not isinstance(header, dict):
-        raise malformed("a header with names", header)
-    rest, numbers = content[8 + size :], header.get("modules")
-    sizes: Any = header.get("module_sizes")
-    if int(written) < 3:
-        numbers, sizes = [0], [header.get("program_size") if written == "2" else len(rest)]
-    if not isinstance(sizes, list) or not all(map(_is_size, sizes)) or sum(sizes) > len(rest):
-        raise malformed("sizes of modules", sizes)
-    ends = [0, *accumulate(sizes)]
-    different = [rest[start:end] for start, end in pairwise(ends)]
-    if not isinstance(numbers, list) or not all(_is_size(n) and n < len(sizes) for n in numbers):
-        raise malformed("the number of a module for each platform", numbers)
-    return header, [different[number] for number in numbers], rest[ends[-1] :]
+        fields = flatbuffer.read(SCHEMA, "Exported", content if is_sealed else data)
+    except ValueError as error:
+        raise malformed("an exported function", str(error)) from error
+    if not is_sealed and (fields["writer"] or "").startswith(WRITER):
+        raise _damaged()
+    return fields
+
+
+def _damaged() -> ValueError:
+    return ValueError("deserialize: the data are damaged: a part is missing or was changed")
 
 
 def malformed(expected: str, *found: Any) -> ValueError:
-    """The error for intact data that `pack` did not write."""
+    """The error for data that are not an exported function."""
     instead = f", found {found[0]!r:.60}" if found else ""
     return ValueError(f"deserialize: the data are malformed: expected {expected}{instead}")
 
 
-def aval_to_json(aval: ShapedArray) -> Any:
-    dtype = aval.dtype.names[0] if aval.dtype.names else aval.dtype.name
-    return [list(aval.shape), dtype, aval.weak_type]
+class Numbered:
+    """A list without duplicates, whose items are referred to by number."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Any, int] = {}
+
+    def number(self, item: Any) -> int:
+        return self.numbers.setdefault(item, len(self.numbers))
+
+    def items(self, describe: Callable[[Any], Fields]) -> list[Fields]:
+        return [describe(item) for item in self.numbers]
 
 
-def avals_from_json(described: Any) -> tuple[ShapedArray, ...]:
-    """Types of arrays.
+def item_at(items: Sequence[Any], number: int, role: str) -> Any:
+    """An item by its number in the data."""
+    if number >= len(items):
+        raise malformed(f"the number of one of {len(items)} {role}", number)
+    return items[number]
+
+
+# Types.
+
+
+def types_to_fields(types: Mapping[str, Sequence[ShapedArray]]) -> Fields:
+    """Types of arguments and results, without their weakness, which the format does not have."""
+    unique = Numbered()
+    fields: Fields = {
+        role: [unique.number(aval.strip_weak_type()) for aval in avals]
+        for role, avals in types.items()
+    }
+    return fields | {"unique_avals": unique.items(_aval_to_fields)}
+
+
+def types_from_fields(fields: Fields) -> tuple[tuple[ShapedArray, ...], tuple[ShapedArray, ...]]:
+    """Types of arguments, and of results.
 
     Raises:
         ValueError: something else is described.
+        NotImplementedError: a size is symbolic, or an array is in the host's memory.
     """
-    if not isinstance(described, list):
-        raise malformed("a list of types", described)
-    return tuple(map(_aval_from_json, described))
+    unique = list(map(_aval_from_fields, fields["unique_avals"]))
+    takes, returns = [
+        tuple([item_at(unique, number, "types") for number in fields[role]])
+        for role in ("in_avals", "out_avals")
+    ]
+    return takes, returns
 
 
-def _aval_from_json(described: Any) -> ShapedArray:
+def _aval_to_fields(aval: ShapedArray) -> Fields:
+    dtype = aval.dtype
+    name = dtype.name
+    if dtype == float0:
+        name = "float0"
+    elif is_key_type(dtype):
+        name = implementation_of(dtype).name
+    if name not in _DTYPES or (is_key_type(dtype) and named.get(name) != implementation_of(dtype)):
+        raise ValueError(f"export: the format has no name for the dtype of {aval}")
+    return {
+        "shape": list(map(str, aval.shape)),
+        "dtype": _DTYPES.index(name),
+        "memory_space": _DEVICE,
+    }
+
+
+def _aval_from_fields(fields: Fields) -> ShapedArray:
     xla.client()  # registers dtypes such as bfloat16 with numpy
-    without_numbers = {other.names[0]: other for other in no_numbers if other.names}
-    match described:
-        case [[*shape], str(dtype), bool(weak_type)] if all(map(_is_size, shape)):
-            try:
-                aval = ShapedArray(
-                    tuple(shape), without_numbers.get(dtype) or np.dtype(dtype), weak_type
+    if not 0 <= fields["dtype"] < len(_DTYPES) or fields["kind"]:
+        raise malformed("a dtype", fields["dtype"])
+    if fields["memory_space"] not in (0, _DEVICE):
+        raise NotImplementedError("deserialize: an array is in another memory than the device's")
+    name = _DTYPES[fields["dtype"]]
+    for size in fields["shape"]:
+        if not (size.isascii() and size.isdecimal()):
+            if size.isascii() and size.isprintable() and size.strip():
+                raise NotImplementedError(
+                    f"deserialize: the size {size[:60]!r} is symbolic; export the function for "
+                    "arguments whose sizes are ints"
                 )
-            except (SyntaxError, TypeError, ValueError) as error:
-                raise malformed("the shape and dtype of an array", described) from error
-            if aval_to_json(aval) == described:  # numpy also parses "i4,f4" and the like
-                return aval
-    raise malformed("shape, dtype and weak_type of an array", described)
+            raise malformed("the size of an axis", size)
+    without_numbers = {"float0": float0} | {each: keys.dtype for each, keys in named.items()}
+    dtype = without_numbers.get(name) or np.dtype(name)
+    try:
+        return ShapedArray(tuple(map(int, fields["shape"])), dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise malformed("the shape and dtype of an array", fields) from error
 
 
-def _is_size(n: Any) -> bool:
-    return type(n) is int and n >= 0
+# Shardings.
 
 
-def shardings_to_json(shardings: Sequence[NamedSharding | None]) -> Any:
-    """Shardings as JSON.
+def shardings_to_fields(shardings: Mapping[str, Sequence[NamedSharding | None]]) -> Fields:
+    """Shardings of arguments and results.
 
     Raises:
-        ValueError: the name of an axis of a mesh is not a string.
+        ValueError: the name of an axis of a mesh is not a string, or an axis of an array is
+            unconstrained.
     """
-    return [None if each is None else _sharding_to_json(each) for each in shardings]
+    meshes, unique = Numbered(), Numbered()
+    fields: Fields = {
+        role: [0 if each is None else 1 + unique.number(each) for each in given]
+        for role, given in shardings.items()
+    }
+    described = unique.items(lambda each: _sharding_to_fields(each, meshes))
+    return fields | {
+        "unique_named_shardings": described,
+        "unique_abstract_meshes": meshes.items(_mesh_to_fields),
+    }
 
 
-def _sharding_to_json(sharding: NamedSharding) -> Any:
-    mesh = sharding.mesh
+def _mesh_to_fields(mesh: AbstractMesh) -> Fields:
     for name in mesh.axis_names:
         if not isinstance(name, str):
             raise ValueError(
                 f"export: an axis of {mesh} has the name {shown(name)} of type "
                 f"{type(name).__name__}; names that are strings can be written down"
             )
-    types = [axis_type.name for axis_type in mesh.axis_types]
-    axes = [list(axis) for axis in zip(mesh.axis_names, mesh.axis_sizes, types, strict=True)]
-    spec = [
-        _UNCONSTRAINED if entry is PartitionSpec.UNCONSTRAINED else list(names)
-        for entry, names in zip(sharding.spec, sharding.spec.names(), strict=True)
-    ]
-    return {"axes": axes, "spec": spec}
+    types = [1 + _AXIS_TYPES.index(axis_type) for axis_type in mesh.axis_types]
+    return {"axis_sizes": mesh.axis_sizes, "axis_names": mesh.axis_names, "axis_types": types}
 
 
-_UNCONSTRAINED = "unconstrained"
+def _sharding_to_fields(sharding: NamedSharding, meshes: Numbered) -> Fields:
+    spec = sharding.spec
+    if PartitionSpec.UNCONSTRAINED in tuple(spec):
+        raise ValueError(
+            f"export: {spec} leaves an axis to the partitioner, which cannot be written down; "
+            "write None, or the name of a mesh axis"
+        )
+    fields: Fields = {"partitions": [{"axes": names} for names in spec.names()]}
+    for role in ("reduced", "unreduced"):
+        fields[role] = sorted(getattr(spec, role))
+    return {"spec": fields, "memory_kind": "device", "mesh": meshes.number(sharding.mesh)}
 
 
-def shardings_from_json(
-    described: Any, avals: Sequence[ShapedArray], num_devices: int
-) -> tuple[NamedSharding | None, ...]:
-    """The shardings of arrays of these types, over meshes without devices.
+def shardings_from_fields(
+    fields: Fields, types: Mapping[str, Sequence[ShapedArray]]
+) -> list[tuple[NamedSharding | None, ...]]:
+    """The shardings of arrays of these types, for each role, over meshes without devices.
 
     Raises:
         ValueError: something else is described, or does not fit the types or the number of devices.
     """
-    if not isinstance(described, list) or len(described) != len(avals):
-        raise malformed(f"a list of {len(avals)} shardings", described)
-    return tuple(
-        None if each is None else _sharding_from_json(each, aval, num_devices)
-        for each, aval in zip(described, avals, strict=True)
-    )
+    meshes = [_mesh_from_fields(each) for each in fields["unique_abstract_meshes"]]
+    unique = [_sharding_from_fields(each, meshes) for each in fields["unique_named_shardings"]]
+    found = []
+    for role, avals in types.items():
+        numbers = fields[role] or [0] * len(avals)
+        if len(numbers) != len(avals):
+            raise malformed(f"{len(avals)} shardings", numbers)
+        shardings = [number and item_at(unique, number - 1, "shardings") for number in numbers]
+        for sharding, aval in zip(shardings, avals, strict=True):
+            if sharding:
+                _require_fit(sharding, aval, fields["nr_devices"])
+        found.append(tuple([sharding or None for sharding in shardings]))
+    return found
 
 
-def _sharding_from_json(described: Any, aval: ShapedArray, num_devices: int) -> NamedSharding:
-    match described:
-        case {"axes": [*axes], "spec": [*spec]} if all(map(_is_axis, axes)):
-            names, sizes, types = zip(*axes, strict=True) if axes else ((), (), ())
-            entries = [
-                PartitionSpec.UNCONSTRAINED if entry == _UNCONSTRAINED else entry for entry in spec
-            ]
-            try:
-                mesh = AbstractMesh(sizes, names, tuple(AxisType[each] for each in types))
-                sharding = NamedSharding(mesh, PartitionSpec(*entries))
-                sharding.shard_shape(aval.shape)
-            except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-                raise malformed(f"a sharding of {aval}", described) from error
-            if mesh.size == num_devices:
-                return sharding
-    raise malformed(f"a sharding of {aval} among {num_devices} devices", described)
+def _require_fit(sharding: NamedSharding, aval: ShapedArray, num_devices: int) -> None:
+    try:
+        sharding.shard_shape(aval.shape)
+    except (ValueError, ZeroDivisionError) as error:
+        raise malformed(f"a sharding of {aval}", sharding) from error
+    if sharding.mesh.size != num_devices:
+        raise malformed(f"a sharding of {aval} among {num_devices} devices", sharding)
 
 
-def _is_axis(described: Any) -> bool:
-    match described:
-        case [str(), size, str()]:
-            return _is_size(size)
-    return False
+def _mesh_from_fields(fields: Fields) -> AbstractMesh:
+    types = fields["axis_types"]
+    if not all(1 <= each <= len(_AXIS_TYPES) for each in types):
+        raise malformed("types of axes of a mesh", types)
+    try:
+        return AbstractMesh(
+            fields["axis_sizes"], fields["axis_names"], tuple(_AXIS_TYPES[n - 1] for n in types)
+        )
+    except ValueError as error:
+        raise malformed("axes of a mesh", fields) from error
 
 
-def tree_to_json(treedef: PyTreeDef, role: str) -> Any:
-    """A structure as JSON.
+def _sharding_from_fields(fields: Fields, meshes: Sequence[AbstractMesh]) -> NamedSharding:
+    if fields["memory_kind"] not in (None, "device"):
+        raise NotImplementedError(
+            f"deserialize: an array is in {fields['memory_kind']!r:.60}, not in a device's memory"
+        )
+    spec = fields["spec"] or {"partitions": [], "reduced": [], "unreduced": []}
+    try:
+        return NamedSharding(
+            item_at(meshes, fields["mesh"], "meshes"),
+            PartitionSpec(
+                *[_entry(each["axes"]) for each in spec["partitions"]],
+                reduced=frozenset(spec["reduced"]),
+                unreduced=frozenset(spec["unreduced"]),
+            ),
+        )
+    except (TypeError, ValueError) as error:
+        raise malformed("a sharding over the axes of a mesh", spec) from error
+
+
+def _entry(names: Sequence[str]) -> Any:
+    return tuple(names) if len(names) > 1 else names[0] if names else None
+
+
+# Structures.
+
+
+def tree_to_fields(treedef: PyTreeDef, role: str) -> Fields:
+    """A structure.
 
     Raises:
-        ValueError: a class in it is not registered, or a dict has keys that JSON does not support.
+        ValueError: a class in it is not registered, or a dict has keys that are not strings.
     """
     node = trees.node_data(treedef)
     if node is None:
-        return "*"
+        return {"kind": _LEAF}
     cls, aux_data = node
-    children = [tree_to_json(child, role) for child in trees.children(treedef)]
+    fields: Fields = {"children": [tree_to_fields(x, role) for x in trees.children(treedef)]}
     if cls is type(None):
-        return None
+        return {"kind": _NONE}
     if cls in (tuple, list):
-        return {cls.__name__: children}
+        return fields | {"kind": _TUPLE if cls is tuple else _LIST}
     if cls is dict:
         for key in aux_data:
-            if type(key) not in (str, int, bool):
+            if type(key) is not str:
                 raise ValueError(
                     f"export: {role} have a dict with the key {shown(key)} of type "
-                    f"{type(key).__name__}; keys of str, int and bool can be written down"
+                    f"{type(key).__name__}; keys that are strings can be written down"
                 )
-        return {"dict": [[key, child] for key, child in zip(aux_data, children, strict=True)]}
-    form = _by_class.get(cls)
+        return fields | {"kind": _DICT, "keys": aux_data}
+    form = by_class.get(cls)
     if form is None:
         is_namedtuple = issubclass(cls, tuple)
         register = "namedtuple" if is_namedtuple else "pytree_node"
         raise ValueError(
-            f"export: {role} have a {cls.__name__}, which has no name under which another process "
-            f"would find it. Give it one: export.register_{register}_serialization"
+            f"export: {role} have a {cls.__name__}, which has no name under which another "
+            f"process would find it. Give it one: export.register_{register}_serialization"
             f"({cls.__name__}, serialized_name=...)"
         )
-    written = b"" if issubclass(cls, tuple) else form.serialize_auxdata(aux_data)
-    return {"node": form.name, "aux_data": written.hex(), "children": children}
+    written = form.serialize_auxdata(aux_data)
+    return fields | {"kind": _CUSTOM, "name": form.name, "aux_data": written}
 
 
-def tree_from_json(described: Any) -> PyTreeDef:
+def tree_from_fields(fields: Fields | None) -> PyTreeDef:
     """The structure.
 
     Raises:
-        ValueError: a class in it is not registered in this process, or the text does not describe a
-            structure.
+        ValueError: a class in it is not registered in this process, or something else is described.
     """
+    if fields is None:
+        raise malformed("the structure of a pytree")
     try:
-        example = _example(described)
+        return tree_structure(_example(fields))
     except RecursionError as error:
         raise malformed("a structure of fewer levels") from error
-    try:
-        return tree_structure(example)
-    except ValueError as error:  # keys of a dict that cannot be sorted
-        raise malformed("the structure of a pytree", described) from error
 
 
-def _example(described: Any) -> Any:
+def _example(fields: Fields) -> Any:
     """A tree of this structure."""
-    match described:
-        case "*":
+    children = list(map(_example, fields["children"]))
+    match fields["kind"]:
+        case 0 if not children:
             return 0
-        case None:
+        case 1 if not children:
             return None
-        case {"dict": [*items]}:
-            return dict(map(_item, items))
-        case {"tuple": [*children]}:
-            return tuple(map(_example, children))
-        case {"list": [*children]}:
-            return list(map(_example, children))
-        case {"node": str(name), "aux_data": str(written), "children": [*children]}:
-            return _example_of(name, written, list(map(_example, children)))
-    raise malformed("the structure of a pytree", described)
+        case 2:
+            return tuple(children)
+        case 3:
+            return children
+        case 4 if len({*fields["keys"]}) == len(fields["keys"]) == len(children):
+            return dict(zip(fields["keys"], children, strict=True))
+        case 5 if fields["name"] is not None:
+            return _example_of(fields["name"], fields["aux_data"], children)
+    raise malformed("the structure of a pytree", fields["kind"])
 
 
-def _item(described: Any) -> tuple[Any, Any]:
-    match described:
-        case [str() | int() as key, child]:  # a bool is an int
-            return key, _example(child)
-    raise malformed("key and value of a dict", described)
-
-
-def _example_of(name: str, written: str, children: list[Any]) -> Any:
-    form = _by_name.get(name)
+def _example_of(name: str, written: bytes, children: list[Any]) -> Any:
+    form = by_name.get(name)
     if form is None:
         raise ValueError(
-            f"deserialize: the program has a node of the class {name!r} in its "
-            "arguments or results; register that class by export.register_..._serialization, "
-            "as where it was exported"
+            f"deserialize: the program has a node of the class {name!r:.60} in its arguments or "
+            "results; register that class by export.register_..._serialization, as where it was "
+            "exported"
         )
     try:
-        return form.from_children(form.deserialize_auxdata(bytes.fromhex(written)), children)
+        return form.from_children(form.deserialize_auxdata(written), children)
     except Exception as error:  # the class may raise any error
         raise malformed(f"parts that make a {form.cls.__name__}", written) from error
+
+
+# Disabled checks.
+
+
+def check_to_fields(custom_call: str | None) -> Fields:
+    """A disabled check: of a foreign function, by its name, or of the platform for None."""
+    if custom_call is None:
+        return {"kind": _PLATFORM}
+    return {"kind": _CUSTOM_CALL, "custom_call_target": custom_call}
+
+
+def check_from_fields(fields: Fields) -> str | None:
+    """The name of the foreign function; None for the check of the platform.
+
+    Raises:
+        ValueError: it is another check.
+    """
+    if fields["kind"] == _CUSTOM_CALL and fields["custom_call_target"]:
+        return str(fields["custom_call_target"])
+    if fields["kind"] == _PLATFORM:
+        return None
+    raise malformed("a safety check", fields)
