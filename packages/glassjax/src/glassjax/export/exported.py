@@ -447,7 +447,7 @@ def _exported(
             f"export: `{name}` closes over values of a transformation that is running; pass them "
             "as arguments"
         )
-    jaxpr = _of_words(_with_constants_inside(closed.jaxpr, closed.consts))
+    jaxpr = _with_words(_with_constants_inside(closed.jaxpr, closed.consts))
     texts = {}
     for platform in dict.fromkeys(platforms):
         texts[platform], partitioned = _lowered(traced, jaxpr, where, out_shardings, platform)
@@ -577,7 +577,7 @@ def _with_constants_inside(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
     return Jaxpr([], jaxpr.invars, [*eqns, *jaxpr.eqns], jaxpr.outvars)
 
 
-def _of_words(jaxpr: Jaxpr) -> Jaxpr:
+def _with_words(jaxpr: Jaxpr) -> Jaxpr:
     """The same program, whose arguments and results are the words of keys instead of keys."""
     first: list[JaxprEqn] = []
     last: list[JaxprEqn] = []
@@ -609,7 +609,7 @@ def deserialize(blob: bytes | bytearray) -> Exported:
             convention, or name a class that is not registered here; when called, they are newer
             than this version of jaxlib, or the program does not match their types.
         NotImplementedError: a size is symbolic, an array is not in a device's memory, or the
-            function has ordered effects or those of callbacks.
+            function has ordered effects, or calls back into Python.
 
     >>> from glassjax.export import deserialize, export
     >>> data = export(glassjax.jit(jnp.cumsum))(jnp.ones(3)).serialize()
@@ -657,8 +657,8 @@ def _from_fields(fields: jax_format.Fields) -> Exported:
     ]
     if fields["ordered_effects"] or any(each != jax_format.FFI_EFFECT for each in effects):
         raise NotImplementedError(
-            f"deserialize: `{name:.60}` has the effects {effects!r:.200}; those of foreign "
-            "functions alone can be read"
+            f"deserialize: `{name:.60}` has the effects {effects!r:.200}; only foreign "
+            "calls may have side effects"
         )
     program = PortableProgram(
         name,

@@ -1,7 +1,7 @@
 """FlatBuffers: tables of a schema, as dicts, to bytes and back.
 
 A table is an int32, the distance back to its vtable, and then its fields; the vtable has its own
-size, that of the table, and the place of each field in it, 0 for one that is absent. A field holds
+size, the table's size, and the place of each field in the table, 0 for one that is absent. A field holds
 a number, or the distance to what it refers to: another table, or the length and the items of a
 vector or of a string.
 

@@ -28,7 +28,7 @@ from glassjax_stage2.tree import PyTreeDef, tree_structure
 
 Fields = dict[str, Any]
 
-VERSION = 12  # of JAX 0.12
+VERSION = 12  # what JAX 0.12 writes
 
 # The tables of JAX's schema and their fields, in order; None for one that is neither written
 # nor read.
@@ -109,7 +109,7 @@ _DTYPES = (
     "threefry2x32", "rbg", "unsafe_rbg",
 )  # fmt: skip
 _PLATFORM, _CUSTOM_CALL = 0, 1  # kinds of disabled checks
-FFI_EFFECT = "<class 'jax._src.ffi.FfiEffect'>"  # of foreign calls with side effects
+FFI_EFFECT = "<class 'jax._src.ffi.FfiEffect'>"  # foreign calls with side effects
 
 
 WRITER = "glassjax"  # and its version
