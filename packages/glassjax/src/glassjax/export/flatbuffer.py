@@ -1,9 +1,9 @@
 """FlatBuffers: tables of a schema, as dicts, to bytes and back.
 
 A table is an int32, the distance back to its vtable, and then its fields; the vtable has its own
-size, the table's size, and the place of each field in the table, 0 for one that is absent. A field holds
-a number, or the distance to what it refers to: another table, or the length and the items of a
-vector or of a string.
+size, the table's size, and the place of each field in the table, 0 for one that is absent. A field
+holds a number, or the distance to what it refers to: another table, or the length and the items of
+a vector or of a string.
 
 The reader trusts nothing: each place is checked before it is read, and no more tables and items are
 read than there are bytes, so references in circles end.
