@@ -20,7 +20,7 @@ def style_of(index: tuple[int, ...], axis: int | None) -> str:
 
 
 def grid(drawing: Drawing, at: tuple[float, float], x: np.ndarray, axis: int | None) -> Box:
-    """Draws an array; the cells of an example have its colour."""
+    """Draws an array; the cells of an example have its color."""
     rows = np.atleast_2d(x)
     for (i, j), value in np.ndenumerate(rows):
         index = (i, j)[-x.ndim :]
@@ -77,7 +77,7 @@ def svg() -> str:
     names = [[str(axis) for axis in axes] for axes in AXES.values()]
     return moving(
         "Two arguments, w with two numbers and x with two rows of three, and the result of vmap of "
-        "their product. The parts of one example have one colour.",
+        "their product. The parts of one example have one color.",
         [Choice("in_axes: w", names[0], 1), Choice("x", names[1], 1)],
         at,
     )

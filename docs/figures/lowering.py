@@ -1,4 +1,4 @@
-"""One program three times: as a jaxpr, as StableHLO, and as XLA's optimised HLO."""
+"""One program three times: as a jaxpr, as StableHLO, and as XLA's optimized HLO."""
 
 import re
 

@@ -3,7 +3,7 @@
 from drawing import Drawing
 
 VERBS = [
-    ("compile", "StableHLO text", "parse, optimise,\nmake\nmachine code", "stage-3"),
+    ("compile", "StableHLO text", "parse, optimize,\nmake\nmachine code", "stage-3"),
     ("put", "a numpy array", "copy to\nthe device", "stage-2"),
     ("execute", "buffers", "run; new buffers\nfor the results", "stage-5"),
     ("get", "a buffer", "a view for\nnumpy, or\na copy back", "stage-1"),

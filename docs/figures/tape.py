@@ -36,6 +36,6 @@ def svg() -> str:
         drawing.box(256, y, 146, 36, cotangent, "stage-4", text_style="small code")
         for i, (parent, factor) in enumerate(pull_backs):
             middle = y + 18 + (i - (len(pull_backs) - 1) / 2) * 17
-            text = f"{names[parent]} += {names[number]} · {factor}"
+            text = f"{names[parent]} += {names[number]}·{factor}"
             drawing.text((153, middle), text, "small code", anchor="start")
     return drawing.svg()

@@ -203,7 +203,7 @@ def path(page: Page) -> str:
         rows.append(
             f"| {name} | {len(part.chapters)} | {time} | {sums[0] or ''} | {sums[1] or ''} |"
         )
-    return "\n".join(rows)
+    return "\n".join(['<div class="path" markdown="1">', "", *rows, "", "</div>"])
 
 
 def duration(minutes: int) -> str:

@@ -1,6 +1,6 @@
 """A drum, compiled by your `jit`.
 
-The skin of a drum is a grid of points, each pulled towards its four neighbours. Sixteen steps of
+The skin of a drum is a grid of points, each pulled towards its four neighbors. Sixteen steps of
 its motion are one program, which your code stages, lowers and compiles once, and then runs again
 and again.
 """
@@ -12,7 +12,7 @@ from glassjax_stage3 import jit
 SIZE, SPEED, STEPS = 38, 0.35, 16
 SHADES = "@%#*+=-:. .:-=+*#%@"  # from far below to far above
 
-# The sum of the two neighbours in a column, less the point twice; the rim does not move.
+# The sum of the two neighbors in a column, less the point twice; the rim does not move.
 LAPLACIAN = np.eye(SIZE, k=1) + np.eye(SIZE, k=-1) - 2 * np.eye(SIZE)
 
 
