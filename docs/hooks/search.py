@@ -65,6 +65,7 @@ TERMS = {
     "use/gpus/": "gpu, cuda",
     "use/processes/": "distributed, multihost, slurm",
     "use/compiling_ahead/": "ahead of time compilation, aot, export, compilation cache",
+    "use/deploying/": "serving, inference, production, export, c++, pjrt, stablehlo",
     "use/primitives/": "declare a primitive",
     "use/numpy/": "coming from numpy",
     "use/pytorch/": "pytorch, torch",

@@ -1,5 +1,6 @@
 """Exported functions: `export`, `Exported`, `deserialize`."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -12,6 +13,7 @@ from glassjax import xla
 from glassjax.errors import TreeMismatchError
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.export import format as jax_format
+from glassjax.export import saved
 from glassjax.export.call import (
     PLATFORM_NUMBER,
     AbstractShardings,
@@ -316,6 +318,36 @@ class Exported:
         if vjp_order < 0:
             raise ValueError(f"serialize: vjp_order must not be negative, found {vjp_order}")
         return jax_format.pack(self._fields(vjp_order))
+
+    def save(self, directory: str | os.PathLike[str], *weights: Any) -> None:
+        """Write the program to a new directory, to be served without Python.
+
+        It holds the StableHLO module as bytecode and as text, compile options, `weights/*.npy`, a
+        manifest with the types of arguments and results, and `runner.cc`, which compiles the
+        program by a PJRT plugin and calls it.
+
+        Arguments:
+            directory: the path.
+            weights: the first positional arguments of the function, which are stored; a caller of
+                the runner passes the others.
+
+        Raises:
+            ValueError: the program is for several platforms or devices; there are too many weights;
+                an array has a dtype that the runner does not know.
+            TypeError: a weight has another type than the function takes.
+            FileExistsError: the directory exists.
+
+        >>> import pathlib, tempfile
+        >>> exported = glassjax.export.export(glassjax.jit(jnp.dot))(jnp.ones((2, 3)), jnp.ones(3))
+        >>> directory = pathlib.Path(tempfile.mkdtemp(), "dot")
+        >>> exported.save(directory, jnp.ones((2, 3)))
+        >>> print((directory / "manifest.txt").read_text())
+        argument 11 24 2 2 3 0.npy [0][0]
+        argument 11 12 1 3 - [0][1]
+        result 11 8 1 2 .
+        <BLANKLINE>
+        """
+        saved.save(self, directory, weights)
 
     def _fields(self, vjp_order: int) -> jax_format.Fields:
         program = self.program
