@@ -6,7 +6,7 @@ The demo reads the gradient of its own loss with it.
 from itertools import groupby
 from string import ascii_lowercase
 
-from glassjax_stage3 import Literal, dce_jaxpr
+from glassjax.core import Literal, dce_jaxpr
 
 # What an equation says; {0}, {1}, ... are its operands.
 IN_WORDS = {

@@ -6,7 +6,6 @@ DIFFERENT: dict[str, str] = {
     "`repr` of a variable of a jaxpr": "it shows its type as the stages do",
     "dtypes of random keys": "they are structured dtypes of numpy; `typeof(x)` reads as in JAX",
     "`Traced`, `Lowered` and `Compiled`": "they name their function",
-    "`eqn.params`": "equations leave out what is at its default; the text of the equation shows it",
     "functions made by `vjp` and `linearize`": "they show what they are made of",
     "functions made of callables without a name": "they have the name of the function inside",
     "`mesh.abstract_mesh`": "it does not know the kind of the devices",

@@ -342,6 +342,7 @@ TEXTS = {
     "reference in jit": lambda j: (
         j.jax.eval_shape(lambda x: SEEN.append(repr(j.jax.new_ref(x))) or x, X) and SEEN.pop()
     ),
+    "eqn.params": lambda j: str(sine(j).eqns[0].params),
     "formatted": lambda j: [f"{j.np.float32(2.5):.2f}", "%s %r" % ((j.np.asarray(X),) * 2)],
 }
 SEEN = []
@@ -359,7 +360,6 @@ DIFFERENT = {
     "`repr` of a variable of a jaxpr": lambda j: sine(j).eqns[0].invars[0],
     "dtypes of random keys": lambda j: j.random.key(0).dtype,
     "`Traced`, `Lowered` and `Compiled`": lowered,
-    "`eqn.params`": lambda j: sine(j).eqns[0].params,
     "functions made by `vjp` and `linearize`": lambda j: j.jax.vjp(function, X)[1],
     "functions made of callables without a name": lambda j: j.jax.grad(
         functools.partial(function, k=2)

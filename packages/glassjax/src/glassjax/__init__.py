@@ -68,7 +68,8 @@ _lazy_facade(
         ".runtime.evaluation": """
             enable_x64 ensure_compile_time_eval numpy_dtype_promotion numpy_rank_promotion
         """,
-        ".runtime.jit": "Inline jit",
+        ".runtime.inlining": "Inline",
+        ".runtime.jit": "jit",
         ".runtime.make_array": """
             make_array_from_callback make_array_from_process_local_data
             make_array_from_single_device_arrays

@@ -95,7 +95,7 @@ from glassjax.runtime.evaluation import enable_x64 as enable_x64
 from glassjax.runtime.evaluation import ensure_compile_time_eval as ensure_compile_time_eval
 from glassjax.runtime.evaluation import numpy_dtype_promotion as numpy_dtype_promotion
 from glassjax.runtime.evaluation import numpy_rank_promotion as numpy_rank_promotion
-from glassjax.runtime.jit import Inline as Inline
+from glassjax.runtime.inlining import Inline as Inline
 from glassjax.runtime.jit import jit as jit
 from glassjax.runtime.make_array import make_array_from_callback as make_array_from_callback
 from glassjax.runtime.make_array import (

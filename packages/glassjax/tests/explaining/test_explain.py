@@ -10,9 +10,8 @@ from rows import for_each
 import glassjax
 import glassjax.numpy as jnp
 from glassjax import ShapeDtypeStruct, explain, grad, jit, jvp, make_jaxpr
+from glassjax.core import eval_jaxpr, typecheck_jaxpr
 from glassjax.explaining.command_line import main, parse_argument
-from glassjax_stage3 import eval_jaxpr
-from glassjax_stage3.typecheck import typecheck_jaxpr
 
 STAGES = ["source", "jaxpr", "jvp", "known", "unknown", "transpose", "StableHLO", "optimized HLO"]
 X = np.float32(0.5)

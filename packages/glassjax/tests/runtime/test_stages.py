@@ -9,9 +9,9 @@ from rows import for_each
 import glassjax
 import glassjax.numpy as jnp
 from glassjax import Array, ShapeDtypeStruct, enable_x64, eval_shape, grad, jit, make_jaxpr, stages
+from glassjax.core import ClosedJaxpr, typecheck_jaxpr
 from glassjax.errors import JaxRuntimeError
 from glassjax_stage2 import ShapedArray
-from glassjax_stage3 import ClosedJaxpr, typecheck_jaxpr
 
 X = np.arange(3.0)
 CONSTANT = np.array([1.0, 2.0, 4.0])

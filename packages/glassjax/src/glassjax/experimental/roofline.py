@@ -18,6 +18,7 @@ import glassjax_stage2 as stage2
 from glassjax.lax.gathering import GatherScatterMode
 from glassjax.lax.primitive_names import all_primitives
 from glassjax.parallel.shard_map import shard_map, shard_map_p
+from glassjax.runtime.jax_params import read_jaxpr
 from glassjax.runtime.staging import ShapeDtypeStruct, make_jaxpr
 from glassjax.settings.names import also_importable_as, list_public_names, wraps
 from glassjax.shardings.sharding import NamedSharding
@@ -306,7 +307,7 @@ def roofline(
         closed, shapes = make_jaxpr(program, return_shape=True)(*args)
         if mesh is not None and out_specs is not None and not vjp:
             shapes = _local_shapes(shapes, mesh, out_specs)
-        jaxpr, _ = dce_jaxpr(closed.jaxpr)
+        jaxpr, _ = dce_jaxpr(read_jaxpr(closed.jaxpr))
         inner = [eqn for eqn in jaxpr.eqns if eqn.primitive is shard_map_p]
         if inner:
             jaxpr = inner[-1].params["jaxpr"]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import glassjax_watch
 from glassjax.runtime.evaluation import evaluated_by_library
+from glassjax.runtime.jax_params import read_jaxpr
 from glassjax.runtime.jit import PjitFunction, jit
 from glassjax.runtime.printed_jaxpr import printed_jaxpr
 from glassjax.runtime.staging import make_jaxpr
@@ -235,7 +236,7 @@ def traced_anew(fun: Callable[..., Any]) -> PjitFunction:
 
 def _derivatives(closed: ClosedJaxpr) -> Iterator[Section]:
     """The stages of the derivative."""
-    jaxpr = consts_as_invars(closed.jaxpr)
+    jaxpr = consts_as_invars(read_jaxpr(closed.jaxpr))
     num_consts = len(closed.consts)
     varies = [is_inexact(aval.dtype) for aval in jaxpr.in_avals]
     varies[:num_consts] = [False] * num_consts

@@ -11,6 +11,7 @@ import numpy as np
 from glassjax.explaining.explain import require_call, traced_anew
 from glassjax.primitives.higher_order import run_program, step_rules
 from glassjax.runtime.evaluation import evaluated_by_library, library_evaluation
+from glassjax.runtime.jax_params import read_jaxpr
 from glassjax.runtime.staging import ShapeDtypeStruct
 from glassjax.settings.options import debug_infs, debug_nans
 from glassjax_stage2 import bind, typeof
@@ -557,7 +558,7 @@ def step(fun: Callable[..., Any]) -> Callable[..., Execution]:
                 raise TypeError(
                     f"debug.step of `{name_of(fun)}`: argument {name} is a type, {x}; give an array"
                 )
-        closed, program = traced.jaxpr, traced.jaxpr.jaxpr
+        closed, program = traced.jaxpr, read_jaxpr(traced.jaxpr.jaxpr)
         # Each variable of a called program has its own value, and needs its own name.
         jaxpr = Jaxpr(program.constvars, program.invars, program.eqns, program.outvars)
         return Execution(name_of(fun), jaxpr, closed.consts, leaves, traced.out_tree)

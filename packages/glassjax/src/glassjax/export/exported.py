@@ -30,6 +30,7 @@ from glassjax.primitives.axes import plain_type
 from glassjax.runtime import pipeline
 from glassjax.runtime.effects import has_effects
 from glassjax.runtime.evaluation import eval_context, evaluated_by_library
+from glassjax.runtime.jax_params import read_jaxpr
 from glassjax.runtime.jit import jit
 from glassjax.runtime.pipeline import Compilation, CompileOptions
 from glassjax.runtime.places import Places, Shardings
@@ -479,7 +480,7 @@ def _exported(
             f"export: `{name}` closes over values of a transformation that is running; pass them "
             "as arguments"
         )
-    jaxpr = _with_words(_with_constants_inside(closed.jaxpr, closed.consts))
+    jaxpr = _with_words(_with_constants_inside(read_jaxpr(closed.jaxpr), closed.consts))
     texts = {}
     for platform in dict.fromkeys(platforms):
         texts[platform], partitioned = _lowered(traced, jaxpr, where, out_shardings, platform)
@@ -565,7 +566,9 @@ def _choosing_text(
     traced = jit(chosen).trace(*map(struct_of, types, (None, *first.in_shardings)))
     if where.shardings:
         where = where._replace(shardings=(None, *where.shardings))
-    return _lowered(traced, traced.jaxpr.jaxpr, where, out_shardings, first.platforms[0])[0]
+    return _lowered(
+        traced, read_jaxpr(traced.jaxpr.jaxpr), where, out_shardings, first.platforms[0]
+    )[0]
 
 
 def _without_devices(sharding: Sharding | None) -> NamedSharding | None:
@@ -577,7 +580,7 @@ def _without_devices(sharding: Sharding | None) -> NamedSharding | None:
 
 def _trace_vjp(name: str, closed: ClosedJaxpr, shardings: AbstractShardings) -> Traced:
     """The function from arguments and cotangents of results to cotangents of arguments."""
-    jaxpr, count = consts_as_invars(closed.jaxpr), len(closed.in_avals)
+    jaxpr, count = consts_as_invars(read_jaxpr(closed.jaxpr)), len(closed.in_avals)
 
     def pulled_back(*args_and_cts: Any) -> Any:
         args, cts = args_and_cts[:count], args_and_cts[count:]

@@ -8,6 +8,7 @@ import glassjax_stage4 as stage4
 from glassjax.core import ClosedJaxpr, jaxpr_as_fun
 from glassjax.primitives.methods import as_list, as_result, is_undefined_primal
 from glassjax.runtime.evaluation import evaluated_by_library
+from glassjax.runtime.jax_params import read, read_jaxpr
 from glassjax.settings.names import list_public_names
 from glassjax.settings.tracers import library_tracer
 from glassjax_stage2 import Primitive, ShapedArray, Zero, jvp_rules
@@ -55,7 +56,8 @@ class RulesByJAX(MutableMapping[Primitive, Rule]):
         ours = self._table[primitive]
         if ours in self._given:
             return self._given[ours]
-        return evaluated_by_library(self._to_jax(primitive, ours))
+        rule = self._to_jax(primitive, ours)
+        return evaluated_by_library(lambda *args, **params: rule(*args, **read(primitive, params)))
 
     def __setitem__(self, primitive: Primitive, rule: Rule) -> None:
         ours = self._to_ours(primitive, rule)
@@ -218,7 +220,7 @@ def backward_pass(
     """
     from glassjax_stage3.jaxpr import consts_as_invars
 
-    in_cts = _backward_pass(consts_as_invars(jaxpr), [*consts, *primals_in], cts_in)
+    in_cts = _backward_pass(consts_as_invars(read_jaxpr(jaxpr)), [*consts, *primals_in], cts_in)
     return in_cts[len(consts) :]
 
 

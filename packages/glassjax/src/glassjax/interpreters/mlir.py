@@ -23,6 +23,7 @@ from glassjax.primitives.methods import as_result
 from glassjax.primitives.routines import attribute_text
 from glassjax.runtime.array import to_array
 from glassjax.runtime.evaluation import evaluated_by_library
+from glassjax.runtime.jax_params import read_jaxpr
 from glassjax.runtime.lowering import Module, platform_of
 from glassjax.runtime.program import compile_primitive, run_program
 from glassjax.settings.names import counted
@@ -326,7 +327,7 @@ def _append(module: Any, functions: Sequence[str]) -> list[Any]:
 def _call_jaxpr(ctx: ModuleContext, jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
     """Write a function of the constants and arguments of a jaxpr, and a call of it."""
     builder = Module(ctx.platforms[0])
-    builder.add_function(consts_as_invars(jaxpr), "main", "private")
+    builder.add_function(consts_as_invars(read_jaxpr(jaxpr)), "main", "private")
     prefix = f"part{len(ctx.module.body.operations)}_"
     _append(ctx.module, _prefix_functions(builder.functions, prefix))
     types = [aval_to_ir_type(aval) for aval in jaxpr.out_avals]

@@ -10,6 +10,8 @@ from glassjax.extend.linear_util import WrappedFun
 from glassjax.interpreters.ad import Rule, RulesByJAX
 from glassjax.runtime.effects import has_effects
 from glassjax.runtime.evaluation import evaluated_by_library
+from glassjax.runtime.jax_params import read_jaxpr
+from glassjax.runtime.printed_jaxpr import printed_jaxpr
 from glassjax_stage2 import ShapedArray
 from glassjax_stage3 import dce
 from glassjax_stage3.jaxpr import consts_as_invars
@@ -74,7 +76,7 @@ def trace_to_jaxpr_dynamic(
         The jaxpr, the types of its results, and the values of its constants.
     """
     closed = _trace_to_jaxpr(fun.call_wrapped, in_avals, "trace_to_jaxpr_dynamic", fun.f)
-    return closed.jaxpr, closed.out_avals, closed.consts
+    return printed_jaxpr(closed.jaxpr), closed.out_avals, closed.consts
 
 
 @evaluated_by_library
@@ -127,12 +129,13 @@ def dce_jaxpr(
     Returns:
         The smaller jaxpr, and flags of the kept arguments.
     """
-    smaller, used = dce.dce_jaxpr(jaxpr, used_outputs)
+    smaller, used = dce.dce_jaxpr(read_jaxpr(jaxpr), used_outputs)
     count = len(jaxpr.invars)
     kept = [instantiate] * count if isinstance(instantiate, bool) else list(instantiate)
     used = [a or b for a, b in zip(used, kept, strict=True)]
     invars = [var for var, keep in zip(jaxpr.invars, used, strict=True) if keep]
-    return core.Jaxpr(smaller.constvars, invars, smaller.eqns, smaller.outvars), used
+    smaller = core.Jaxpr(smaller.constvars, invars, smaller.eqns, smaller.outvars)
+    return printed_jaxpr(smaller), used
 
 
 def dce_jaxpr_consts(
@@ -211,9 +214,10 @@ def partial_eval_jaxpr_nounits(
     """
     count = len(jaxpr.jaxpr.outvars)
     forced = [instantiate] * count if isinstance(instantiate, bool) else list(instantiate)
-    parts = partial_eval_jaxpr(jaxpr.jaxpr, unknowns, forced)
+    parts = partial_eval_jaxpr(read_jaxpr(jaxpr.jaxpr), unknowns, forced)
     residuals = parts.unknown.in_avals[: parts.num_residuals]
-    return close_jaxpr(parts.known), close_jaxpr(parts.unknown), parts.unknown_outs, residuals
+    known, unknown = map(printed_jaxpr, (parts.known, parts.unknown))
+    return close_jaxpr(known), close_jaxpr(unknown), parts.unknown_outs, residuals
 
 
 __all__ = [

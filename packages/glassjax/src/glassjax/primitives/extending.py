@@ -16,10 +16,13 @@ from glassjax.primitives.methods import set_methods
 from glassjax.primitives.sharding_rules import by_batch, by_elements, by_lines, by_reduction
 from glassjax.runtime.array import to_array
 from glassjax.runtime.evaluation import evaluated_by_library
+from glassjax.runtime.jax_params import read, read_jaxpr
 from glassjax.runtime.operation import promoting
+from glassjax.runtime.printed_jaxpr import printed_jaxpr
 from glassjax.settings.names import counted
 from glassjax.shardings.types import ShapedArray
 from glassjax_stage2 import (
+    Primitive,
     arguments,
     typeof,
 )
@@ -45,10 +48,15 @@ leading_batch, lower_by = checking_arguments(leading_batch), checking_arguments(
 types_by, vmap_elementwise = checking_arguments(types_by), checking_arguments(vmap_elementwise)
 by_batch, by_elements = checking_arguments(by_batch), checking_arguments(by_elements)
 by_lines, by_reduction = checking_arguments(by_lines), checking_arguments(by_reduction)
-bind = hiding_frames(stage2.bind)
 declare, reduction = hiding_frames(declaring.declare), hiding_frames(declaring.reduction)
 defjvp, deflinear = hiding_frames(stage2.defjvp), hiding_frames(stage2.deflinear)
 defzero, deftranspose = hiding_frames(stage2.defzero), hiding_frames(stage4.deftranspose)
+
+
+@hiding_frames
+@functools.wraps(stage2.bind)
+def bind(primitive: Primitive, *args: Any, **params: Any) -> list[Any]:
+    return stage2.bind(primitive, *args, **read(primitive, params))
 
 
 @hiding_frames
@@ -68,7 +76,7 @@ def binary(name: str, doc: str, *, kinds: str = "iufc", **rules: Any) -> declari
 @evaluated_by_library
 @functools.wraps(stage3.eval_jaxpr)
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
-    return [to_array(out) for out in stage3.eval_jaxpr(jaxpr, consts, *args)]
+    return [to_array(out) for out in stage3.eval_jaxpr(read_jaxpr(jaxpr), consts, *args)]
 
 
 @hiding_frames
@@ -83,10 +91,15 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None) -> tuple
             )
         for each in used_outputs:
             require_flags("dce_jaxpr", used_outputs=each)
-    return stage3.dce_jaxpr(jaxpr, used_outputs)
+    smaller, used = stage3.dce_jaxpr(read_jaxpr(jaxpr), used_outputs)
+    return printed_jaxpr(smaller), used
 
 
-typecheck_jaxpr = hiding_frames(stage3.typecheck_jaxpr)
+@hiding_frames
+@functools.wraps(stage3.typecheck_jaxpr)
+def typecheck_jaxpr(jaxpr: Jaxpr) -> tuple[list[stage2.ShapedArray], list[stage2.ShapedArray]]:
+    return stage3.typecheck_jaxpr(read_jaxpr(jaxpr))
+
 
 set_methods()
 
@@ -145,7 +158,8 @@ class FlatFunction(arguments.FlatFunction):
 @checking_arguments
 @functools.wraps(stage3.jaxpr_as_fun)
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
-    return evaluated_by_library(stage3.jaxpr_as_fun(closed_jaxpr))
+    program = ClosedJaxpr(read_jaxpr(closed_jaxpr.jaxpr), closed_jaxpr.consts)
+    return evaluated_by_library(stage3.jaxpr_as_fun(program))
 
 
 # Functions of the stages and of other modules, wrapped above.

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import glassjax_stage2 as stage2
 from glassjax.runtime.effects import declare_effects, effectful
 from glassjax.runtime.evaluation import evaluated_by_library, evaluators
+from glassjax.runtime.jax_params import read
 from glassjax.runtime.named_scope import NameStack
 from glassjax.settings.tracers import plain, type_text
 from glassjax_stage1.interpreter import set_interpreter
@@ -166,14 +167,14 @@ def _bind(primitive: Primitive, *args: Any, **params: Any) -> Any:
     Raises:
         MissingRuleError: a transformation at work has no rule for it.
     """
-    return as_result(primitive, stage2.bind(primitive, *args, **params))
+    return as_result(primitive, stage2.bind(primitive, *args, **read(primitive, params)))
 
 
 @evaluated_by_library
 def _impl(primitive: Primitive, *args: Any, **params: Any) -> Any:
     """Evaluate the primitive for arrays, even inside a transformation."""
     with set_interpreter(None):
-        return as_result(primitive, stage2.bind(primitive, *args, **params))
+        return as_result(primitive, stage2.bind(primitive, *args, **read(primitive, params)))
 
 
 def _def_impl(primitive: Primitive, impl: Rule) -> Rule:
@@ -208,7 +209,8 @@ def _def_effectful_abstract_eval(primitive: Primitive, abstract_eval: Rule) -> R
 
 def _abstract_eval(primitive: Primitive, *avals: Any, **params: Any) -> tuple[Any, Any]:
     """The type of the result for types of operands, or a list of them, and the effects."""
-    return as_result(primitive, list(abstract_eval(primitive, avals, params))), frozenset()
+    outs = list(abstract_eval(primitive, avals, read(primitive, params)))
+    return as_result(primitive, outs), frozenset()
 
 
 def _is_high(primitive: Primitive, *avals: Any, **params: Any) -> bool:

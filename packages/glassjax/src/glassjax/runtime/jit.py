@@ -3,7 +3,6 @@
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import Enum
 from threading import RLock
 from types import FunctionType, MethodType
 from typing import Any, overload
@@ -17,6 +16,7 @@ from glassjax.runtime import program as programs
 from glassjax.runtime import signature as signatures
 from glassjax.runtime.array import Array, is_evaluating, tree_to_arrays, type_of
 from glassjax.runtime.evaluation import evaluated_by_library, library_evaluation
+from glassjax.runtime.inlining import Inline, is_early
 from glassjax.settings.config import Switch, config
 from glassjax.settings.names import PickledByName, later, not_given
 from glassjax.settings.options import disable_jit_option, require_execution, require_tracing
@@ -33,45 +33,6 @@ from glassjax_stage2.tree import tree_structure, tree_unflatten
 from glassjax_stage3.array import Array as Stage3Array
 from glassjax_stage3.jit import jit_p
 from glassjax_stage3.staging import CLOSE_OVER, JaxprTrace, abstractify
-
-# `Inline`: when the call of a jitted function becomes part of the surrounding program.
-
-
-class Inline(Enum):
-    """When a call of a jitted function in another program is replaced by its operations.
-
-    Attributes:
-        JAX_EARLY: while the surrounding program is traced, so that its jaxpr has no call.
-        JAX_LATE: the jaxpr has a call. This and the others are the same here, since XLA inlines
-            all functions of a module.
-        XLA_EARLY: as JAX_LATE.
-        XLA_LATE: as JAX_LATE.
-        AUTO: as JAX_LATE.
-
-    >>> double = glassjax.jit(lambda x: 2.0 * x, inline=glassjax.Inline.JAX_EARLY)
-    >>> glassjax.make_jaxpr(lambda x: double(x))(1.0)
-    { lambda ; a:f32[]. let b:f32[] = mul 2.0:f32[] a in (b,) }
-    """
-
-    JAX_EARLY = "jax_early"
-    JAX_LATE = "jax_late"
-    XLA_EARLY = "xla_early"
-    XLA_LATE = "xla_late"
-    AUTO = "auto"
-
-
-def is_early(inline: Any) -> bool:
-    """Return True if there is to be no call in jaxprs.
-
-    Raises:
-        TypeError: `inline` is neither a bool nor an `Inline`.
-    """
-    if type(inline) is bool:
-        return inline
-    if not isinstance(inline, Inline):
-        raise TypeError(f"jit: inline must be a bool or an Inline, found {shown(inline)}")
-    return inline is Inline.JAX_EARLY
-
 
 # `jit` with JAX's options, and little overhead per call.
 #

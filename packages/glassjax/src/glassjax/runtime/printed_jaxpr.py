@@ -3,6 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -10,13 +11,12 @@ import numpy as np
 
 import glassjax_stage3 as stage3
 import glassjax_watch
-from glassjax.settings.tracers import printed_type
-from glassjax_stage2 import Primitive, ShapedArray
+from glassjax.runtime import jax_params
+from glassjax.runtime.jax_params import Params, read_jaxpr
+from glassjax.settings.names import named
 from glassjax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from glassjax_stage3.jaxpr import Atom
 from glassjax_stage3.printing import LINE_WIDTH, all_names
-
-Params = dict[str, Any]
 
 LONG_PROGRAM = 10  # equations; a longer program within another is printed before it, by its name
 
@@ -203,7 +203,7 @@ def _axes(eqn: JaxprEqn) -> tuple[Any, ...]:
 def printed(eqn: JaxprEqn) -> tuple[str, Params]:
     """The name of an equation's primitive and its parameters, as JAX prints them."""
     name = str(eqn.primitive)
-    params = {**_DEFAULTS.get(name, {}), **eqn.params}
+    params = eqn.params if isinstance(eqn, PrintedEqn) else jax_params.written(eqn)
     if name in _RULES:
         params = _RULES[name](params, eqn)
     ordered = dict(sorted(params.items()))
@@ -224,8 +224,14 @@ def _print_custom_call(params: Params) -> Params:
     return shown | {"num_consts": params["num_consts"]} if params["num_consts"] else shown
 
 
-def _renamed_vars(**names: str) -> Callable[[Params, JaxprEqn], Params]:
-    return lambda params, _: {names.get(key, key): value for key, value in params.items()}
+def _without(*names: str) -> Callable[[Params, JaxprEqn], Params]:
+    return lambda params, _: {key: x for key, x in params.items() if key not in names}
+
+
+def _without_default(**values: Any) -> Callable[[Params, JaxprEqn], Params]:
+    return lambda params, _: {
+        key: x for key, x in params.items() if key not in values or x != values[key]
+    }
 
 
 def _print_broadcast(params: Params, _: JaxprEqn) -> Params:
@@ -233,61 +239,10 @@ def _print_broadcast(params: Params, _: JaxprEqn) -> Params:
 
 
 def _print_dot_general(params: Params, eqn: JaxprEqn) -> Params:
-    params = {"preferred_element_type": eqn.outvars[0].aval.dtype, **params}
     pairs = tuple((list(lhs), list(rhs)) for lhs, rhs in params["dimension_numbers"])
     if isinstance(params.get("precision"), str):
         params["precision"] = _precision(params["precision"])
     return {k: x for k, x in params.items() if x is not None} | {"dimension_numbers": pairs}
-
-
-def _slice(params: Params, _: JaxprEqn) -> Params:
-    strides = params.get("strides")
-    return {**params, "strides": None if strides and set(strides) == {1} else strides}
-
-
-def _arg_extremum(params: Params, _: JaxprEqn) -> Params:
-    return {"axes": (params["axis"],), "index_dtype": params["index_dtype"]}
-
-
-def _print_scan(params: Params, eqn: JaxprEqn) -> Params:
-    """The numbers of constants, carried values and elements, as trees of leaves."""
-    params = dict(params)
-    consts, carry = params.pop("num_consts"), params.pop("num_carry")
-    sizes = consts, carry, len(eqn.invars) - consts - carry
-    ys = ", ".join(["RightsOnly(Right(None))"] * (len(eqn.outvars) - carry))
-    ys += "," if len(eqn.outvars) - carry == 1 else ""
-    return {
-        **params,
-        "ft_in": tuple((None,) * size for size in sizes),
-        "ft_out": f"({(None,) * carry}, ({ys}))",
-    }
-
-
-def _print_scatter(params: Params, eqn: JaxprEqn) -> Params:
-    """Add the program that combines two elements, implied by the name of the primitive."""
-    combine = _COMBINE.get(str(eqn.primitive))
-    program = None
-    if combine is not None:
-        old, new, out = (Var(ShapedArray((), eqn.outvars[0].aval.dtype)) for _ in range(3))
-        program = Jaxpr([], [old, new], [JaxprEqn(combine, [old, new], [out], {})], [out])
-    return {**params, "update_consts": (), "update_jaxpr": program}
-
-
-def _print_gather(params: Params, eqn: JaxprEqn) -> Params:
-    """Add the fill value for elements out of bounds, if they are filled."""
-    if "FILL" not in str(params["mode"]) or params["fill_value"] is not None:
-        return params
-    dtype = eqn.outvars[0].aval.dtype
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        fill: Any = limits.min if dtype.kind == "i" else limits.max
-    else:
-        fill = True if dtype.kind == "b" else float("nan")
-    return {**params, "fill_value": fill}
-
-
-def _top_k(params: Params, eqn: JaxprEqn) -> Params:
-    return {**params, "axis": eqn.outvars[0].aval.ndim - 1, "is_stable": True}
 
 
 def _shard_map(params: Params, _: JaxprEqn) -> Params:
@@ -338,10 +293,6 @@ def _linear_solve(params: Params, _: JaxprEqn) -> Params:
     return {"const_lengths": text(params["counts"]), "jaxprs": text(type(programs)(*shown))}
 
 
-def _with_result_types(params: Params, _: JaxprEqn) -> Params:
-    return {**params, "result_avals": tuple(map(printed_type, params["result_avals"]))}
-
-
 def _precision(text: str) -> str:
     """The precision of a product: `[HIGHEST, HIGHEST]` as a pair."""
     both = text.strip("[]").split(", ")
@@ -350,42 +301,14 @@ def _precision(text: str) -> str:
 
 _REDUCING = ("psum", "pmax", "pmin")
 _COLLECTIVES = (*_REDUCING, "all_gather", "psum_scatter", "all_to_all", "ppermute", "pvary")
-_COMBINE = {f"scatter_{name}": Primitive(name) for name in ("add", "mul", "min", "max")}
-
-_REDUCTIONS = ("reduce_sum", "reduce_max", "reduce_min")
-
-# Parameters that JAX always shows; at their defaults, our equations omit them.
-_DEFAULTS: dict[str, Params] = {
-    **{name: {"out_sharding": None} for name in _REDUCTIONS},
-    "reshape": {"dimensions": None, "sharding": None},
-    "iota": {"sharding": None},
-    "rng_bit_generator": {"out_sharding": None},
-    "qr": {"pivoting": False, "use_magma": None},
-    "svd": {"algorithm": None, "subset_by_index": None},
-    "pure_callback": {"sharding": None},
-    "io_callback": {"sharding": None},
-    "eigh": {"algorithm": None, "sort_eigenvalues": True, "subset_by_index": None},
-    "convert_element_type": {"weak_type": False},
-    "conv_general_dilated": {
-        "out_sharding": None,
-        "precision": None,
-        "preferred_element_type": None,
-    },
-}
 
 # Parameters that JAX names or shows differently.
 _RULES: dict[str, Callable[[Params, JaxprEqn], Params]] = {
     "broadcast_in_dim": _print_broadcast,
     "dot_general": _print_dot_general,
-    "slice": _slice,
-    "argmax": _arg_extremum,
-    "argmin": _arg_extremum,
-    "scan": _print_scan,
-    "while": _renamed_vars(body_consts="body_nconsts", cond_consts="cond_nconsts"),
-    "checkpoint": _renamed_vars(again="differentiated"),
-    **dict.fromkeys(("scatter", *_COMBINE), _print_scatter),
-    "gather": _print_gather,
-    "top_k": _top_k,
+    "jit": lambda params, _: {"name": params["name"], "jaxpr": params["jaxpr"]},
+    "convert_element_type": _without("sharding"),
+    "mul": _without_default(out_dtype=None),
     "shard_map": _shard_map,
     "axis_index": lambda params, _: {"axis_name": params["axis"].name},
     "pvary": lambda params, eqn: {"axes": _axes(eqn)},
@@ -395,14 +318,14 @@ _RULES: dict[str, Callable[[Params, JaxprEqn], Params]] = {
     "psum_scatter": _psum_scatter,
     "all_to_all": _all_to_all,
     "linear_solve": _linear_solve,
-    **dict.fromkeys(("pure_callback", "io_callback"), _with_result_types),
+    **dict.fromkeys(jax_params.ELEMENTARY, _without_default(accuracy=None)),
 }
 
 _NAMES = {
     "checkpoint": "remat2",
     "linear_solve": "custom_linear_solve",
     "psum_scatter": "reduce_scatter",
-    **{name: name.replace("_", "-") for name in _COMBINE},
+    **{name: name.replace("_", "-") for name in jax_params.COMBINE},
 }
 
 
@@ -425,14 +348,20 @@ class Looks:
         The environment variable `NO_COLOR` turns them off.
         """
         wanted = glassjax_watch.wants_color() if use_color is None else use_color
-        return glassjax_watch.in_color(self) if wanted else str(self)
+        return glassjax_watch.in_color(_short(self)) if wanted else str(self)
 
     def to_dot(self) -> str:
         """The graph of the program as text for Graphviz's `dot`."""
-        return glassjax_watch.to_dot(self)
+        return glassjax_watch.to_dot(_short(self))
 
     def _repr_html_(self) -> str:
-        return glassjax_watch.to_html(self)
+        return glassjax_watch.to_html(_short(self))
+
+
+def _short(program: Any) -> Any:
+    """The program without the parameters that are at their defaults."""
+    jaxpr = read_jaxpr(program.jaxpr if isinstance(program, ClosedJaxpr) else program)
+    return ClosedJaxpr(jaxpr, program.consts) if isinstance(program, ClosedJaxpr) else jaxpr
 
 
 class PrintedJaxpr(Looks, Jaxpr):
@@ -467,13 +396,32 @@ class PrintedClosedJaxpr(Looks, ClosedJaxpr):
 
 
 def as_printed(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The same program, whose text is JAX's."""
+    """The same program, whose text is JAX's, and so are attributes and methods of its parts."""
+    _set_methods()
     return PrintedClosedJaxpr(printed_jaxpr(closed.jaxpr), closed.consts)
 
 
+@cache
+def _set_methods() -> None:
+    named("glassjax.primitives.methods", "set_methods")()
+
+
 def _printed_eqn(eqn: JaxprEqn) -> JaxprEqn:
-    params = {key: _printed_value(value) for key, value in eqn.params.items()}
-    return PrintedEqn(eqn.primitive, eqn.invars, eqn.outvars, params, eqn.source)
+    params = {key: _printed_value(value) for key, value in jax_params.written(eqn).items()}
+    return PrintedEqn(eqn.primitive, _typed_literals(eqn), eqn.outvars, params, eqn.source)
+
+
+def _typed_literals(eqn: JaxprEqn) -> Sequence[Atom]:
+    """The operands; a number has the type of those that it is combined with, which JAX writes."""
+    if eqn.primitive.higher_order or not any(isinstance(x, stage3.Literal) for x in eqn.invars):
+        return eqn.invars
+    strong = {x.aval.dtype for x in eqn.invars if not x.aval.weak_type}
+    return [
+        stage3.Literal(x.val, x.aval.strip_weak_type())
+        if isinstance(x, stage3.Literal) and x.aval.dtype in strong
+        else x
+        for x in eqn.invars
+    ]
 
 
 def _printed_value(value: Any) -> Any:

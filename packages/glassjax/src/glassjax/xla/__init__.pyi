@@ -23,6 +23,7 @@ from glassjax.xla.coordination import coordination as coordination
 from glassjax.xla.coordination import join_processes as join_processes
 from glassjax.xla.coordination import leave as leave
 from glassjax.xla.coordination import process_runs as process_runs
+from glassjax.xla.executables import DLPACK_CPU as DLPACK_CPU
 from glassjax.xla.executables import GPUS as GPUS
 from glassjax.xla.executables import block_all as block_all
 from glassjax.xla.executables import block_until_computed as block_until_computed

@@ -1,0 +1,306 @@
+"""Parameters of equations in JAX's words: its names, and values that equations here leave out.
+
+Equations leave out what is at its default, so that tracing does not carry it. A program that is
+handed to users has them all, and whatever takes a program or parameters from users reads them.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from glassjax.runtime.inlining import Inline
+from glassjax.settings.tracers import printed_type
+from glassjax.shardings.mesh import Mesh
+from glassjax_stage2 import Primitive, ShapedArray
+from glassjax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+
+Params = dict[str, Any]
+
+
+class Words(NamedTuple):
+    """The two ways between our parameters of a primitive and the ones that users see.
+
+    `read` takes parameters in JAX's words, in ours, or in both.
+    """
+
+    write: Callable[[Params, JaxprEqn], Params]
+    read: Callable[[Params], Params]
+
+
+def written(eqn: JaxprEqn) -> Params:
+    """The parameters of an equation in JAX's words.
+
+    >>> import glassjax
+    >>> (eqn,) = glassjax.make_jaxpr(glassjax.numpy.sin)(1.0).eqns
+    >>> eqn.params
+    {'accuracy': None}
+    """
+    words = _WORDS.get(eqn.primitive.name)
+    return eqn.params if words is None else words.write(eqn.params, eqn)
+
+
+def read(primitive: Primitive, params: Params) -> Params:
+    """The parameters of a primitive in our words."""
+    words = _WORDS.get(primitive.name)
+    params = params if words is None else words.read(params)
+    return {key: _read_value(x) for key, x in params.items()}
+
+
+def _read_value(x: Any) -> Any:
+    if isinstance(x, Jaxpr):
+        return read_jaxpr(x)
+    if isinstance(x, ClosedJaxpr):
+        return ClosedJaxpr(read_jaxpr(x.jaxpr), x.consts)
+    if isinstance(x, tuple) and any(isinstance(each, Jaxpr) for each in x):
+        values = map(_read_value, x)
+        return x._make(values) if hasattr(x, "_make") else tuple(values)
+    return x
+
+
+def read_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with the parameters of its equations in our words.
+
+    While the equations are the same, it is the same program, so that what was compiled is found.
+    """
+    given, program = _read.get(jaxpr, ((), None))
+    if program is None or given != tuple(jaxpr.eqns):
+        given = tuple(jaxpr.eqns)
+        program = Jaxpr(jaxpr.constvars, jaxpr.invars, list(map(_read_eqn, given)), jaxpr.outvars)
+        _read[jaxpr] = given, program
+    return program
+
+
+def _read_eqn(eqn: JaxprEqn) -> JaxprEqn:
+    params = read(eqn.primitive, eqn.params)
+    return JaxprEqn(eqn.primitive, eqn.invars, eqn.outvars, params, eqn.source)
+
+
+# By program, its equations when it was read, and what was read.
+_read: WeakKeyDictionary[Jaxpr, tuple[Sequence[JaxprEqn], Jaxpr | None]] = WeakKeyDictionary()
+
+
+def _defaults(**values: Any) -> Words:
+    """Parameters that equations here have only at other values than these, if at all."""
+
+    def without(params: Params) -> Params:
+        return {key: x for key, x in params.items() if key not in values or x != values[key]}
+
+    return Words(lambda params, _: values | params, without)
+
+
+def _renamed(**names: str) -> Words:
+    ours = {theirs: own for own, theirs in names.items()}
+    return Words(
+        lambda params, _: {names.get(key, key): x for key, x in params.items()},
+        lambda params: {ours.get(key, key): x for key, x in params.items()},
+    )
+
+
+# `jit`: what its call says besides the program and its name. Options belong to calls of a jitted
+# function from outside; within a program there is none.
+
+
+class UnspecifiedValue:
+    """The sharding of an operand or result that the caller leaves to the compiler."""
+
+    def __repr__(self) -> str:
+        return "UnspecifiedValue"
+
+
+UNSPECIFIED = UnspecifiedValue()
+
+
+def _write_jit(params: Params, eqn: JaxprEqn) -> Params:
+    ins, outs = len(eqn.invars), len(eqn.outvars)
+    return {
+        "jaxpr": params["jaxpr"],
+        "in_shardings": (UNSPECIFIED,) * ins,
+        "out_shardings": (UNSPECIFIED,) * outs,
+        "in_layouts": (None,) * ins,
+        "out_layouts": (None,) * outs,
+        "donated_invars": (False,) * ins,
+        "ctx_mesh": Mesh(np.empty((), dtype=object), ()),
+        "name": params["name"],
+        "keep_unused": False,
+        "inline": Inline.AUTO,
+        "compiler_options_kvs": (),
+    }
+
+
+def _read_jit(params: Params) -> Params:
+    return {"jaxpr": params["jaxpr"], "name": params["name"]}
+
+
+# `scan`: its numbers of constants, carried values and elements, as trees of leaves.
+
+
+@dataclass(frozen=True)
+class Right:
+    """A leaf that each iteration makes."""
+
+    value: None = None
+
+    def __repr__(self) -> str:
+        return f"Right({self.value})"
+
+
+@dataclass(frozen=True)
+class RightsOnly:
+    """A group of leaves that are all of the kind `Right`."""
+
+    value: Right
+
+    def __repr__(self) -> str:
+        return f"RightsOnly({self.value})"
+
+
+class FTTuple(tuple[Any, ...]):
+    """Leaves in groups: constants, carried values, elements."""
+
+    @property
+    def elts(self) -> tuple[Any, ...]:
+        return tuple(self)
+
+    def unpack(self) -> tuple[Any, ...]:
+        """The groups."""
+        return tuple(self)
+
+
+def _write_scan(params: Params, eqn: JaxprEqn) -> Params:
+    consts, carry = params["num_consts"], params["num_carry"]
+    sizes = consts, carry, len(eqn.invars) - consts - carry
+    ys = (RightsOnly(Right()),) * (len(eqn.outvars) - carry)
+    return _without(params, "num_consts", "num_carry") | {
+        "ft_in": FTTuple((None,) * size for size in sizes),
+        "ft_out": FTTuple([(None,) * carry, ys]),
+    }
+
+
+def _read_scan(params: Params) -> Params:
+    if "ft_in" not in params:
+        return params
+    consts, carry, _ = params["ft_in"].elts
+    sizes = {"num_consts": len(consts), "num_carry": len(carry)}
+    return _without(params, "ft_in", "ft_out") | sizes
+
+
+def _without(params: Params, *names: str) -> Params:
+    return {key: x for key, x in params.items() if key not in names}
+
+
+# Products.
+
+
+def _write_dot_general(params: Params, eqn: JaxprEqn) -> Params:
+    dtype = eqn.outvars[0].aval.dtype
+    return {
+        "precision": None,
+        "preferred_element_type": None if dtype.kind == "b" else dtype,
+        "out_sharding": None,
+    } | params
+
+
+def _read_dot_general(params: Params) -> Params:
+    return {key: x for key, x in params.items() if x is not None}
+
+
+# Indexing.
+
+
+def _write_slice(params: Params, _: JaxprEqn) -> Params:
+    return params | {"strides": None if {*params["strides"]} <= {1} else params["strides"]}
+
+
+def _read_slice(params: Params) -> Params:
+    if params.get("strides") is not None:
+        return params
+    return params | {"strides": (1,) * len(params["start_indices"])}
+
+
+def _write_scatter(params: Params, eqn: JaxprEqn) -> Params:
+    """Add the program that combines two elements, implied by the name of the primitive."""
+    combine = COMBINE.get(eqn.primitive.name)
+    program = None
+    if combine is not None:
+        old, new, out = (Var(ShapedArray((), eqn.outvars[0].aval.dtype)) for _ in range(3))
+        program = Jaxpr([], [old, new], [JaxprEqn(combine, [old, new], [out], {})], [out])
+    return params | {"update_jaxpr": program, "update_consts": ()}
+
+
+def _write_gather(params: Params, eqn: JaxprEqn) -> Params:
+    """Add the fill value for elements out of bounds, if they are filled."""
+    if "FILL" not in str(params["mode"]) or params["fill_value"] is not None:
+        return params
+    dtype = eqn.outvars[0].aval.dtype
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        fill: Any = limits.min if dtype.kind == "i" else limits.max
+    else:
+        fill = True if dtype.kind == "b" else float("nan")
+    return params | {"fill_value": fill}
+
+
+def _write_top_k(params: Params, eqn: JaxprEqn) -> Params:
+    return params | {"axis": eqn.outvars[0].aval.ndim - 1, "is_stable": True}
+
+
+def _write_arg_extremum(params: Params, _: JaxprEqn) -> Params:
+    return {"axes": (params["axis"],), "index_dtype": params["index_dtype"]}
+
+
+def _read_arg_extremum(params: Params) -> Params:
+    if "axes" not in params:
+        return params
+    (axis,) = params["axes"]
+    return {"axis": axis, "index_dtype": params["index_dtype"]}
+
+
+def _write_callback(params: Params, _: JaxprEqn) -> Params:
+    avals = tuple(map(printed_type, params["result_avals"]))
+    return {"sharding": None} | params | {"result_avals": avals}
+
+
+def _same(params: Params) -> Params:
+    return params
+
+
+COMBINE = {f"scatter_{name}": Primitive(name) for name in ("add", "mul", "min", "max")}
+ELEMENTARY = (
+    "cbrt", "cos", "erfc", "exp", "exp2", "expm1", "log", "log1p", "logistic", "rsqrt", "sin",
+    "sqrt", "tan", "tanh",
+)  # fmt: skip
+_SCATTER = Words(_write_scatter, lambda params: _without(params, "update_jaxpr", "update_consts"))
+_CALLBACK = Words(_write_callback, _defaults(sharding=None).read)
+
+# By the name of the primitive.
+_WORDS: dict[str, Words] = {
+    **dict.fromkeys(ELEMENTARY, _defaults(accuracy=None)),
+    "mul": _defaults(out_dtype=None),
+    "convert_element_type": _defaults(weak_type=False, sharding=None),
+    **dict.fromkeys(("reduce_sum", "reduce_max", "reduce_min"), _defaults(out_sharding=None)),
+    "argmax": Words(_write_arg_extremum, _read_arg_extremum),
+    "argmin": Words(_write_arg_extremum, _read_arg_extremum),
+    "reshape": _defaults(dimensions=None, sharding=None),
+    "broadcast_in_dim": _defaults(sharding=None),
+    "iota": _defaults(sharding=None),
+    "dot_general": Words(_write_dot_general, _read_dot_general),
+    "conv_general_dilated": _defaults(
+        precision=None, preferred_element_type=None, out_sharding=None
+    ),
+    "slice": Words(_write_slice, _read_slice),
+    "gather": Words(_write_gather, _same),
+    **dict.fromkeys(("scatter", *COMBINE), _SCATTER),
+    "top_k": Words(_write_top_k, lambda params: _without(params, "axis", "is_stable")),
+    "qr": _defaults(pivoting=False, use_magma=None),
+    "svd": _defaults(algorithm=None, subset_by_index=None),
+    "eigh": _defaults(algorithm=None, sort_eigenvalues=True, subset_by_index=None),
+    "rng_bit_generator": _defaults(out_sharding=None),
+    **dict.fromkeys(("pure_callback", "io_callback"), _CALLBACK),
+    "jit": Words(_write_jit, _read_jit),
+    "scan": Words(_write_scan, _read_scan),
+    "while": _renamed(cond_consts="cond_nconsts", body_consts="body_nconsts"),
+    "checkpoint": _renamed(again="differentiated"),
+}
