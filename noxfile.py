@@ -1,8 +1,8 @@
 """What can be run here. New? Begin with `demo`; then `docs -- serve` opens the tutorial.
 
 To begin     demo, docs, study, examples
-Tests        tests runs tests-stage1 to tests-processes; nightly is longer, and ends with suites and
-             the ends of what is supported: minimums, minimums-devices, newest;
+Tests        tests runs tests-stage1 to tests-processes; nightly is longer, and ends with compat,
+             suites and the ends of what is supported: minimums, minimums-devices, newest;
              tests-browser looks at the site that docs has built; gpu-check tries a GPU
 Sources      lint, format, types, lines
 Speed        bench; instructions fails if a count has grown
@@ -448,7 +448,7 @@ AS_OPTIMIZED_AS_FOR_USERS = {
 
 @nox.session
 def nightly(session: nox.Session) -> None:
-    """Runs all tests, with what other sessions leave out; longer searches; and suites."""
+    """Runs all tests, with what other sessions leave out; longer searches; compat and suites."""
     install(session, LIBRARY, *group("against-jax"))
     session.env.update(AS_OPTIMIZED_AS_FOR_USERS)
     pytest(session, *ON_ALL_CORES, "packages/glassjax/tests", *session.posargs)
@@ -460,7 +460,7 @@ def nightly(session: nox.Session) -> None:
     pytest(session, *TWO_AT_ONCE, PROCESSES, *session.posargs)
     session.env.update(EIGHT_DEVICES)
     pytest(session, *ON_ALL_CORES, DEVICES, *session.posargs)
-    for each in "suites", "minimums", "minimums-devices", "newest":
+    for each in "compat", "suites", "minimums", "minimums-devices", "newest":
         session.notify(each, [])
 
 

@@ -49,6 +49,7 @@ import importlib, inspect, re
 import jax.numpy as jnp, numpy as np
 import jax.lib
 
+print(*jax._src.numpy.util.promote_dtypes_inexact(1))  # `import jax` has imported it
 for module, names in {PRIVATE}.items():
     found = importlib.import_module(f"jax._src.{{module}}")
     print(module, *[name for name in names.split() if not hasattr(found, name)])

@@ -28,10 +28,10 @@ VARIABLE = "GLASSJAX_AS_JAX"
 
 # The modules that `import jax` imports, too: programs look for them in sys.modules.
 _IMPORTED_WITH_JAX = (
-    "jax._src", "jax.api_util", "jax.core", "jax.custom_batching", "jax.custom_derivatives",
-    "jax.debug", "jax.distributed", "jax.dlpack", "jax.dtypes", "jax.errors",
-    "jax.experimental.compilation_cache.compilation_cache", "jax.export", "jax.ffi", "jax.image",
-    "jax.interpreters.ad", "jax.interpreters.batching", "jax.interpreters.mlir",
+    "jax._src", "jax._src.numpy.util", "jax.api_util", "jax.core", "jax.custom_batching",
+    "jax.custom_derivatives", "jax.debug", "jax.distributed", "jax.dlpack", "jax.dtypes",
+    "jax.errors", "jax.experimental.compilation_cache.compilation_cache", "jax.export", "jax.ffi",
+    "jax.image", "jax.interpreters.ad", "jax.interpreters.batching", "jax.interpreters.mlir",
     "jax.interpreters.partial_eval", "jax.interpreters.pxla", "jax.interpreters.xla",
     "jax.lax.linalg", "jax.lib", "jax.monitoring", "jax.nn.initializers", "jax.numpy.fft",
     "jax.numpy.linalg", "jax.ops", "jax.profiler", "jax.random", "jax.ref", "jax.scipy",
