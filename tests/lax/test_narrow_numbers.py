@@ -4,15 +4,19 @@ XLA's compiler for CPUs is wrong about some programs of such numbers, and so is 
 covers these, too.
 """
 
+import pickle
+
 import jax
 import jax.numpy
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis.extra.numpy import arrays
 
 import glassjax
 import glassjax.numpy as gnp
-from glassjax import lax
+from glassjax import export, lax
 
 INTEGERS = ["int2", "uint2", "int4", "uint4"]
 NARROW = [*INTEGERS, "float4_e2m1fn"]
@@ -179,3 +183,96 @@ def test_extremes_of_nothing(name):
     for f in (lax.reduce_max, lax.reduce_min, lax.reduce_sum, lax.reduce_prod):
         theirs = getattr(jax.lax, f.__name__)
         np.testing.assert_array_equal(f(x, (0,)), theirs(jax.numpy.zeros((0, 2), name), (0,)))
+
+
+# Beside JAX.
+
+
+def texts(lib, name, values):
+    """What an array of these values is like, in words."""
+    jnp = lib.numpy
+    x = jnp.asarray(values).astype(name)
+    small = jnp.arange(3).astype(name)
+    half = x.reshape(-1)[:8].view("uint8")
+    return [
+        *(repr(x), str(x), repr(x.tolist()), repr(np.asarray(x)), x.nbytes, x.itemsize),
+        *(f"{x[0]}", repr(x[1:3]), repr(half), repr(half.view(name)), repr(x + 1)),
+        *(str(lib.make_jaxpr(lambda x: x * x)(x)), repr(lib.device_put(np.asarray(x)))),
+        *(repr(lib.vmap(lambda x: x + x)(x)), repr(lib.jit(lambda x: x.at[0].set(1))(x))),
+        *(repr(x.astype(to)) for to in ("bool", "bfloat16", "float32")),
+        *(repr(x.astype(to)) for to in ("int8", "int32", *INTEGERS) if name in INTEGERS),
+        repr(lib.grad(lambda v: (v.astype(name).astype("float32") * v).sum())(small.astype(float))),
+        repr(jnp.issubdtype(x.dtype, jnp.signedinteger)),
+    ]
+
+
+@for_each
+@settings(max_examples=3, deadline=None)
+@given(values=arrays(np.int32, 8))
+def test_arrays_are_jaxs(name, values):
+    assert texts(glassjax, name, values % 7) == texts(jax, name, values % 7)
+
+
+@for_each
+def test_arrays_are_kept(name):
+    x = gnp.arange(6).astype(name)
+    numbers = np.asarray(x)
+    assert_same(pickle.loads(pickle.dumps(x)), numbers, name)
+    exported = export.export(glassjax.jit(lambda x: x * x))(x)
+    if "int2" in name:  # for which JAX's format has no name
+        with pytest.raises(ValueError, match="the format has no name for the dtype of"):
+            exported.serialize()
+    else:
+        assert_same(export.deserialize(exported.serialize()).call(x), x * x, name)
+    mesh = glassjax.make_mesh((1,), ("i",))
+    sharded = glassjax.device_put(x, glassjax.NamedSharding(mesh, glassjax.P("i")))
+    assert_same(glassjax.jit(lambda x: x[::-1])(sharded), numbers[::-1], name)
+
+
+@for_each
+def test_derivatives_go_through_floats(name):
+    x = gnp.arange(3).astype(name)
+
+    def f(v):
+        return ((v * x.astype("float32")) ** 2).sum()
+
+    np.testing.assert_array_equal(glassjax.grad(f)(gnp.ones(3)), 2.0 * np.arange(3) ** 2)
+
+
+@for_integers
+def test_random_integers(name):
+    limits = ml_dtypes.iinfo(name)
+    x = glassjax.random.randint(glassjax.random.key(0), (400,), limits.min, limits.max + 1, name)
+    theirs = jax.random.randint(jax.random.key(0), (400,), limits.min, limits.max + 1, name)
+    np.testing.assert_array_equal(x, theirs)
+    assert set(np.asarray(x).tolist()) == set(numbers_of(name))
+
+
+REFUSED = [
+    lambda lib, x: x + lib.numpy.float32(1),
+    lambda lib, x: x + lib.numpy.bfloat16(1),
+    lambda lib, x: np.from_dlpack(x) if x.dtype != "float4_e2m1fn" else memoryview(x),
+    lambda lib, x: lib.numpy.array([100.5j]).astype(x.dtype).view("complex64"),
+    lambda lib, x: (
+        lib.random.uniform(lib.random.key(0), (2,), x.dtype)
+        if "int" in str(x.dtype)
+        else lib.random.randint(lib.random.key(0), (2,), 0, 2, x.dtype)
+    ),
+    lambda lib, x: x[:1].view("uint8"),
+]
+
+
+@for_each
+@pytest.mark.parametrize("number", range(len(REFUSED)))
+@pytest.mark.filterwarnings("ignore")
+def test_refusals(name, number):
+    for lib in (glassjax, jax):
+        with pytest.raises((TypeError, ValueError, BufferError, RuntimeError)):
+            REFUSED[number](lib, lib.numpy.arange(3).astype(name))
+
+
+@pytest.mark.parametrize("name", ["int1", "uint1", "float6_e2m3fn"])
+def test_there_are_no_arrays_of_other_widths(name):
+    if hasattr(ml_dtypes, name):
+        with pytest.raises(TypeError, match=f"no arrays of dtype {name}"):
+            gnp.zeros(3, getattr(ml_dtypes, name))
