@@ -240,6 +240,32 @@ def test_nothing_is_done_twice_because_something_is_computed_twice():
     assert (out, *slopes) == (16.0, 32.0, 32.0)
 
 
+@pytest.mark.parametrize("transformed", ["grad", "linearize", "vjp", "checkpoint"])
+def test_an_effect_without_operands_belongs_to_one_half(transformed):
+    """Both halves of a program compute constants; both called what has no operands, too."""
+
+    def program(library, see, do, x):
+        draws = iter((2.0, 3.0))
+
+        @library.jit
+        def f(x):
+            do("once")
+            type_ = library.ShapeDtypeStruct((), np.float32)
+            return x * x * library.experimental.io_callback(lambda: np.float32(next(draws)), type_)
+
+        if transformed in ("grad", "checkpoint"):
+            return library.grad(f if transformed == "grad" else library.checkpoint(f))(x)
+        out, backward = getattr(library, transformed)(f, x)
+        return out, backward(x)
+
+    found, ours = logged(glassjax, program, np.float32(2))
+    assert found == [("once",)]
+    if transformed != "checkpoint":  # JAX draws again
+        expected, out = logged(jax, program, np.float32(2))
+        assert found == expected
+        glassjax.tree.map(np.testing.assert_allclose, ours, out)
+
+
 def test_the_order_holds_between_programs():
     log = Log()
     f = glassjax.jit(lambda x: glassjax.debug.callback(log.noting("f"), x))

@@ -175,8 +175,10 @@ def partial_eval_jaxpr(
     unknown_outs = [kept or out in unknown for out, kept in zip(jaxpr.outvars, keep, strict=True)]
     outs_known, outs_unknown = partition(unknown_outs, jaxpr.outvars)
     ins_known, ins_unknown = partition(unknown_ins, jaxpr.invars)
-    # An equation without operands is not worth a residual: both halves compute it.
-    unknown_eqns = [*(eqn for eqn in known_eqns if not eqn.invars), *unknown_eqns]
+    # An equation without operands is not worth a residual: both halves compute it, unless dead-code
+    # elimination keeps it for its side effects.
+    both = [e for e in known_eqns if not (e.invars or dce_jaxpr(Jaxpr([], [], [e], []))[0].eqns)]
+    unknown_eqns = [*both, *unknown_eqns]
     later = without_dead_code(Jaxpr([], ins_unknown, unknown_eqns, outs_unknown))
     residuals = free_variables(later)
     at_once = without_dead_code(Jaxpr([], ins_known, known_eqns, [*outs_known, *residuals]))
