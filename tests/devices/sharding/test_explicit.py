@@ -450,6 +450,24 @@ def test_arrays_on_different_meshes_do_not_meet():
         xs[0] + xs[1]
 
 
+def test_a_program_reshards_over_another_mesh_of_its_devices():
+    def result(lib):
+        P = lib.sharding.PartitionSpec
+        other = lib.sharding.AbstractMesh((8,), ("a",), (lib.sharding.AxisType.Explicit,))
+
+        @lib.jit
+        def f(x):
+            with lib.sharding.use_abstract_mesh(other):
+                return 2 * lib.sharding.reshard(x, P("a", None))
+
+        with lib.set_mesh(lib.make_mesh((4, 2), ("x", "y"))):
+            out = f(lib.device_put(np.arange(32.0).reshape(8, 4), P("x", "y")))
+            shards = [np.asarray(shard.data).tolist() for shard in out.addressable_shards]
+            return str(lib.typeof(out)), dict(out.sharding.mesh.shape), shards
+
+    assert result(glassjax) == result(jax)
+
+
 def test_a_primitive_without_a_rule_says_how_to_get_one():
     same_p = glassjax.core.Primitive("same")
     glassjax.core.declare(same_p, abstract_eval=lambda x: [x], lower=lambda b, outs, x: [x])

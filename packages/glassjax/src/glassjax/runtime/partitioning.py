@@ -214,8 +214,18 @@ class PartitionedProgram:
         mesh = next((mesh for mesh in meshes if mesh.explicit_axes), None)
         if mesh is None or mesh.auto_axes:
             return [*out_shardings]
+
+        def typed_sharding(aval: ShapedArray) -> Sharding:
+            spec = sharded.sharding_of_type(aval).spec
+            own = aval.mesh if isinstance(aval, sharded.ShardedArray) else mesh
+            if own.shape_tuple == mesh.shape_tuple or not self.devices:
+                return NamedSharding(mesh, spec)
+            # The function entered another abstract mesh, on the same devices in the same order.
+            devices = np.array(self.devices).reshape(own.axis_sizes)
+            return NamedSharding(Mesh(devices, own.axis_names, own.axis_types), spec)
+
         return [
-            given or NamedSharding(mesh, sharded.sharding_of_type(aval).spec)
+            given or typed_sharding(aval)
             for given, aval in zip(out_shardings, self.out_avals, strict=True)
         ]
 
