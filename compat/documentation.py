@@ -94,7 +94,6 @@ def outcomes(path, paths=()):
     """What the cells of a page did in a process of their own, with `paths` in front."""
     devices = {
         "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
-        "GLASSJAX_NUM_CPU_DEVICES": "8",
         "JAX_PLATFORMS": "cpu",
         "MPLBACKEND": "agg",
     }
