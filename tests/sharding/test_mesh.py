@@ -97,6 +97,15 @@ def test_the_mesh_in_context_is_read_and_set(lib):
     assert lib.get_abstract_mesh().empty
 
 
+def test_a_sharding_over_the_abstract_mesh_in_context_has_its_devices(lib):
+    mesh = lib.make_mesh((1,), ("x",))
+    with lib.set_mesh(mesh):
+        sharding = lib.NamedSharding(lib.get_abstract_mesh(), lib.P("x"))
+        out = lib.jit(lambda x: 2 * x, out_shardings=sharding)(lib.numpy.ones(2))
+    assert out.sharding.mesh == mesh
+    assert out.sharding.spec == lib.P("x")
+
+
 # Kinds of devices.
 @pytest.mark.newest_jax
 def test_abstract_devices(lib):

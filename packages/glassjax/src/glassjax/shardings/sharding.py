@@ -495,9 +495,16 @@ def require_shardings(caller: str, role: str, given: Any) -> None:
 
 
 def as_sharding(caller: str, role: str, entry: Any) -> Sharding | None:
-    """Convert a device, a sharding, a spec of the mesh in context, or None."""
+    """Convert a device, a sharding, a spec of the mesh in context, or None.
+
+    A sharding over the axes of the mesh in context is one over its devices.
+    """
     if isinstance(entry, Format):
         entry = entry.sharding_by(caller, role)
+    if isinstance(entry, NamedSharding) and isinstance(entry.mesh, AbstractMesh):
+        mesh = mesh_in_context.get()
+        if isinstance(mesh, Mesh) and mesh.abstract_mesh == entry.mesh:
+            return NamedSharding(mesh, entry.spec, memory_kind=entry.memory_kind)
     if entry is None or isinstance(entry, Sharding):
         return entry
     if isinstance(entry, PartitionSpec):
