@@ -7,7 +7,7 @@ Tests        tests runs tests-stage1 to tests-processes; nightly is longer, and 
 Sources      lint, format, types, lines
 Speed        bench; instructions fails if a count has grown
 Compatible   compat runs libraries written for JAX on glassjax; compat-on-jax on JAX;
-             suites runs their own tests
+             suites runs their own tests; array-api the standard's
 Searches     fuzz, result-types, ulps, bad-input, soak: for defects that no test covers;
              mutants: are broken rules found by the tests?
 Publishing   build; wheels installs what it has built, on each Python that is there
@@ -434,6 +434,31 @@ def suites(session: nox.Session) -> None:
     session.run("python", "-W", "ignore", "-m", "compat.suites", str(sources), *session.posargs)
 
 
+# The conformance suite of the Python array API, at a commit, since it has no releases.
+ARRAY_API_TESTS = "https://github.com/data-apis/array-api-tests"
+ARRAY_API_COMMIT = "55fcc60179efa2680ddd6cd926ddf17b83530e2b"
+
+
+@nox.session(name="array-api")
+def array_api(session: nox.Session) -> None:
+    """Runs the array API's conformance suite; `-- --max-examples 100` tries more of each test."""
+    install(session, LIBRARY, *group("array-api"))
+    suite = session.cache_dir / f"array-api-tests-{ARRAY_API_COMMIT}"
+    if not suite.exists():
+        require_network(session)
+        git = functools.partial(session.run, "git", external=True)
+        with tempfile.TemporaryDirectory(dir=session.cache_dir) as folder:
+            git("clone", "--quiet", ARRAY_API_TESTS, folder)
+            git("-C", folder, "checkout", "--quiet", ARRAY_API_COMMIT)
+            git("-C", folder, "submodule", "--quiet", "update", "--init", "--depth=1")
+            shutil.copytree(folder, suite)
+    session.env.update(GLASSJAX_ENABLE_X64="true", ARRAY_API_TESTS_MODULE="glassjax.numpy")
+    failing = f"--xfails-file={Path('compat', 'array_api.txt').absolute()}"
+    session.chdir(suite)
+    options = "--max-examples=5", "--derandomize", "--disable-deadline", failing
+    session.run("python", "-m", "pytest", "-q", *options, "array_api_tests", *session.posargs)
+
+
 def today() -> str:
     """The seed of the day: what is drawn at night differs from night to night."""
     return datetime.date.today().strftime("%Y%m%d")
@@ -460,7 +485,7 @@ def nightly(session: nox.Session) -> None:
     pytest(session, *TWO_AT_ONCE, PROCESSES, *session.posargs)
     session.env.update(EIGHT_DEVICES)
     pytest(session, *ON_ALL_CORES, DEVICES, *session.posargs)
-    for each in "compat", "suites", "minimums", "minimums-devices", "newest":
+    for each in "compat", "suites", "array-api", "minimums", "minimums-devices", "newest":
         session.notify(each, [])
 
 

@@ -56,23 +56,32 @@ def test_specs_agree(name):
     assert found[0] == found[1]
 
 
-def test_arrays_are_not_divided_by_them():
+def test_parts_are_combined_by_sums_only():
     mesh = glassjax.make_mesh((1,), ("x",))
-    spec = glassjax.P(**U)
     x = np.ones(2, np.float32)
+    spec = glassjax.P(**U, unreduced_kind=KIND[glassjax].max)
     uses = [
-        lambda: glassjax.NamedSharding(mesh, spec),
-        lambda: glassjax.shard_map(lambda x: x, mesh=mesh, in_specs=glassjax.P(), out_specs=spec)(
-            x
-        ),
-        lambda: glassjax.shard_map(lambda x: x, mesh=mesh, in_specs=spec, out_specs=glassjax.P())(
-            x
-        ),
+        lambda: glassjax.device_put(x, spec),
+        lambda: glassjax.sharding.reshard(x, spec),
+        lambda: glassjax.shard_map(lambda x: x, in_specs=glassjax.P(), out_specs=spec)(x),
+        lambda: glassjax.shard_map(lambda x: x, in_specs=spec, out_specs=glassjax.P())(x),
+        lambda: glassjax.jit(lambda x: x, out_shardings=spec)(x),
     ]
     with glassjax.set_mesh(mesh):
-        for use in (*uses, lambda: glassjax.jit(lambda x: x, out_shardings=spec)(x)):
-            with pytest.raises(NotImplementedError, match=r"unreduced arrays.*psum"):
+        for use in uses:
+            with pytest.raises(NotImplementedError, match=r"combined by max.*only sums"):
                 use()
+
+
+def test_types_record_parts_over_explicit_axes_only():
+    auto = glassjax.make_mesh((1,), ("x",), axis_types=(glassjax.sharding.AxisType.Auto,))
+    for mesh, spec in (
+        (auto, glassjax.P(**U)),
+        (auto, glassjax.P(reduced={"x"})),
+        (glassjax.make_mesh((1,), ("x",)), glassjax.P(unreduced={"y"})),
+    ):
+        with pytest.raises(ValueError, match="Explicit"):
+            glassjax.NamedSharding(mesh, spec)
 
 
 def test_types_say_neither_what_varies_nor_that_they_are_of_references():

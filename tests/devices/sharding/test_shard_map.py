@@ -751,7 +751,7 @@ def test_types_say_what_varies():
     ours(f, [("x",), ()], ("x",))(X, X[0])
     assert seen == [
         "float32[2,8]{V:x}", "float32[8]", "float32[2,8]{V:x}", "int32[]{V:y}", "float32[2,8]",
-        "float32[8]{V:y}", "float32[2,8]{V:x,y}",
+        "float32[8]{V:y}", "float32[2,8]{V:(x,y)}",
     ]  # fmt: skip
 
 
@@ -1076,8 +1076,8 @@ def test_types_say_that_devices_have_different_examples():
     text = str(
         glassjax.make_jaxpr(glassjax.vmap(of_one, (0, None), spmd_axis_name="x"))(EXAMPLES, V)
     )
-    assert "f32[2,4,8]{V:x,y}" in text  # the examples of a device
-    assert "f32[2,8]{V:x,y}" in text  # a row of each
+    assert "f32[2,4,8]{V:(x,y)}" in text  # the examples of a device
+    assert "f32[2,8]{V:(x,y)}" in text  # a row of each
     assert re.search(r"f32\[2,8\]{V:x} = psum", text)
 
 

@@ -17,7 +17,7 @@ from glassjax_stage2.source import name_of, on_behalf_of
 from glassjax_stage2.tangent import instantiate, tangent_type
 from glassjax_stage2.trace import Rules
 from glassjax_stage2.tree import tree_flatten, tree_unflatten
-from glassjax_stage3 import Jaxpr, JaxprEqn, Literal
+from glassjax_stage3 import Jaxpr, JaxprEqn, Literal, Var
 from glassjax_stage3.jaxpr import Atom, consts_as_invars
 from glassjax_stage4.errors import NonlinearError
 from glassjax_stage4.partial_eval import PartialVal, partial_eval
@@ -135,9 +135,13 @@ class BackwardPass:
             if not cotangents.keys().isdisjoint(eqn.outvars):
                 self.pull_back(eqn)
         return [
-            cotangents.get(var, Zero(tangent_type(var.aval))) if var in self.linear else None
+            cotangents.get(var, self.zero_of(var)) if var in self.linear else None
             for var in self.jaxpr.invars
         ]
+
+    def zero_of(self, var: Var) -> Zero:
+        """The zero cotangent of a variable."""
+        return Zero(tangent_type(var.aval))
 
     def read(self, atom: Atom) -> Any:
         """The value of a variable; a placeholder if it depends on the linear arguments."""
@@ -156,7 +160,7 @@ class BackwardPass:
     def read_both(self, eqn: JaxprEqn) -> tuple[list[Any], list[Any]]:
         """The cotangents of the results of an equation, which are removed, and its operands."""
         cts = [
-            self.cotangents.pop(var) if var in self.cotangents else Zero(tangent_type(var.aval))
+            self.cotangents.pop(var) if var in self.cotangents else self.zero_of(var)
             for var in eqn.outvars
         ]
         return cts, [self.read(atom) for atom in eqn.invars]

@@ -237,6 +237,7 @@ add_p: Primitive
 after_all_p: Primitive
 all_gather_p: Primitive
 all_gather_invariant_p: Primitive
+all_gather_reduced_p: Primitive
 all_to_all_p: Primitive
 and_p: Primitive
 approx_top_k_p: Primitive
@@ -405,6 +406,7 @@ polynomial_p: Primitive
 population_count_p: Primitive
 pow_p: Primitive
 ppermute_p: Primitive
+preduced_p: Primitive
 psum_p: Primitive
 psum_scatter_p: Primitive
 pure_callback_p: Primitive
@@ -433,6 +435,7 @@ reduce_window_max_p: Primitive
 reduce_window_min_p: Primitive
 reduce_window_sum_p: Primitive
 reduce_xor_p: Primitive
+reduced_vary_cast_p: Primitive
 regularized_incomplete_beta_p: Primitive
 relative_entropy_p: Primitive
 rem_p: Primitive
@@ -494,7 +497,10 @@ transpose_p: Primitive
 triangular_solve_p: Primitive
 tridiagonal_p: Primitive
 tridiagonal_solve_p: Primitive
+unreduced_psum_p: Primitive
+unreduced_reduce_scatter_p: Primitive
 unstack_p: Primitive
+vary_unreduced_cast_p: Primitive
 while_p: Primitive
 wofz_p: Primitive
 xlog1py_p: Primitive

@@ -3,7 +3,7 @@
 from typing import Any
 
 import glassjax_stage2 as stage2
-from glassjax.primitives.axes import VaryingArray
+from glassjax.primitives.axes import VaryingArray, with_reduction
 from glassjax.runtime import templates
 from glassjax.settings.names import later
 from glassjax.shardings import types as resharding
@@ -11,7 +11,8 @@ from glassjax.shardings.types import ShardedArray
 from glassjax_stage2 import Tracer, Zero, add, typeof
 from glassjax_stage2.primitives import broadcast_in_dim_p
 from glassjax_stage2.source import on_behalf_of
-from glassjax_stage3 import Jaxpr, JaxprEqn, Literal
+from glassjax_stage2.tangent import tangent_type
+from glassjax_stage3 import Jaxpr, JaxprEqn, Literal, Var
 from glassjax_stage3.jaxpr import Atom
 from glassjax_stage4 import transpose as stage4
 
@@ -32,6 +33,9 @@ class BackwardPass(stage4.BackwardPass):
             eqn.outvars[0] for eqn in jaxpr.eqns if eqn.primitive is broadcast_in_dim_p
         }
         self.apply = templates.apply_in(stage2.current_trace())
+
+    def zero_of(self, var: Var) -> Zero:
+        return zero_cotangent(var.aval)
 
     def pull_back(self, eqn: JaxprEqn) -> None:
         if eqn.primitive is not templates.template_p or not self.copy_transpose(eqn):
@@ -85,6 +89,16 @@ class BackwardPass(stage4.BackwardPass):
             if VaryingArray in classes and atom not in self.broadcast:
                 ct = _cast_varying(ct, atom.aval)
             super().accumulate(atom, ct)
+
+
+def zero_cotangent(aval: stage2.ShapedArray) -> Zero:
+    """The zero cotangent of a value of type `aval`, in the dual state of reduction."""
+    zero = tangent_type(aval)
+    if isinstance(zero, ShardedArray):
+        zero = ShardedArray(zero.plain, zero.mesh, zero.spec, zero.reduction.dual)
+    elif isinstance(zero, VaryingArray):
+        zero = with_reduction(zero, zero.reduction.dual)
+    return Zero(zero)
 
 
 def _unsharded(x: Any) -> Any:

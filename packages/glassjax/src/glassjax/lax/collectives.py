@@ -19,10 +19,13 @@ from glassjax.lax.shapes import broadcast_in_dim, expand_dims, iota
 from glassjax.lax.slicing import concatenate, slice
 from glassjax.primitives import axes as mesh_axes
 from glassjax.primitives import loops
+from glassjax.primitives.reduction_rules import linear_in_first
 from glassjax.runtime import array
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.settings.number_types import as_weak_as, letter_of
 from glassjax.shardings.mesh import require_allowed
+from glassjax.shardings.reduction import Reduction
+from glassjax.shardings.types import reduction_rules
 from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.functions import canonical_axis, ints
@@ -343,6 +346,16 @@ def _axes_left(in_avals: Sequence[ShapedArray], params: dict[str, Any]) -> froze
     return x.union(*indices) if params else x.difference(*indices)
 
 
+# The sum of an unreduced value's parts is the same on all devices.
+unreduced_psum_p = _reduction("unreduced_psum", reduce_sum, "add")
+mesh_axes.declare_move(unreduced_psum_p, "unreduced", "invarying")
+define_linear(unreduced_psum_p, lambda ct, *indices: bind1(mesh_axes.preduced_p, ct, *indices))
+transpose_rules[mesh_axes.preduced_p] = lambda cts, x, *indices: [
+    bind1(unreduced_psum_p, cts[0], *indices),
+    *[None] * len(indices),
+]
+
+reduction_rules[psum_p] = linear_in_first
 for reduction_p in (psum_p, pmax_p, pmin_p):
     mesh_axes.varying_rules[reduction_p] = _axes_left
 
@@ -350,8 +363,10 @@ for reduction_p in (psum_p, pmax_p, pmin_p):
 def cast_cotangent(ct: Any, aval: ShapedArray) -> Any:
     """A cotangent of a value of type `aval`, varying along the same axes as the value.
 
-    The cotangent of a value that is the same on all devices is summed over them.
+    The cotangent of a value that is the same on all devices is summed over them; of a reduced value
+    it is left unreduced, and the other way round.
     """
+    ct = _cast_reduction(ct, mesh_axes.reduction_along(aval).dual)
     missing = mesh_axes.mesh_axes_of(mesh_axes.vma_of(aval) - mesh_axes.vma_of(typeof(ct)))
     ct = mesh_axes.pvary(ct, missing)
     indices = [
@@ -359,6 +374,20 @@ def cast_cotangent(ct: Any, aval: ShapedArray) -> Any:
         for axis in mesh_axes.mesh_axes_of(mesh_axes.vma_of(typeof(ct)) - mesh_axes.vma_of(aval))
     ]
     return bind1(psum_p, ct, *indices) if indices else ct
+
+
+def _cast_reduction(ct: Any, wanted: Reduction) -> Any:
+    """A cotangent in a state of reduction; sums that it does not leave open are made."""
+    found = mesh_axes.reduction_along(typeof(ct))
+    if found == wanted:
+        return ct
+    if made := [x.index() for x in mesh_axes.mesh_axes_of(found.unreduced - wanted.unreduced)]:
+        ct = bind1(unreduced_psum_p, ct, *made)
+    for axis in mesh_axes.mesh_axes_of(wanted.unreduced - found.unreduced):
+        if axis.name not in mesh_axes.vma_of(typeof(ct)):  # all of it is on the first device
+            ct = select(axis.index() == np.int32(0), ct, stage2.full_like(ct, 0))
+        ct = mesh_axes.cast(ct, [axis], "unreduced")
+    return mesh_axes.cast(ct, mesh_axes.mesh_axes_of(wanted.reduced - found.reduced), "reduced")
 
 
 def names_of(axis_name: Axis) -> tuple[Hashable, ...]:
@@ -439,7 +468,24 @@ def psum(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
         lambda leaf: leaf.astype(np.int32) if typeof(leaf).dtype == np.bool_ else leaf,
         array.tree_to_arrays(x),
     )
-    return _reduce_over("psum", psum_p, as_numbers, axis_name, axis_index_groups)
+    return stage2.tree_map(
+        lambda leaf: _reduce_over(
+            "psum", _psum_of(leaf, axis_name), leaf, axis_name, axis_index_groups
+        ),
+        as_numbers,
+    )
+
+
+def _psum_of(x: Any, axis_name: Axis) -> Primitive:
+    """The primitive that sums `x`, whether or not its type says that devices hold summands."""
+    names = frozenset(names_of(axis_name))
+    unreduced = mesh_axes.reduction_along(typeof(x)).unreduced & names
+    if unreduced and unreduced != names:
+        raise ValueError(
+            f"psum: x of type {typeof(x)} is unreduced along some of the axes {axis_name}, and not "
+            "along others. Sum along these in turn"
+        )
+    return unreduced_psum_p if unreduced else psum_p
 
 
 @evaluated_by_library
@@ -644,6 +690,34 @@ def _own_part(ct: Any, index: Any, *, axis: int, size: int) -> Any:
 
 define_linear(all_gather_invariant_p, _own_part)
 
+# Gathering whose result is typed as reduced; and its transpose, whose operand is unreduced.
+all_gather_reduced_p = collective(
+    "all_gather_reduced",
+    lambda x, *, axis, size: ShapedArray(_inserted(x.shape, axis, size), x.dtype),
+    lambda x, *, axis, size: (stage2.moveaxis(x, 0, axis), None),
+    lower_all_gather,
+    _shift_axis("axis"),
+)
+unreduced_reduce_scatter_p = collective(
+    "unreduced_reduce_scatter",
+    lambda x, *, axis, size: ShapedArray((*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype),
+    lambda x, *, axis, size: (reduce_sum(x, (0,)), axis),
+    lower_psum_scatter,
+    _shift_axis("axis"),
+)
+mesh_axes.declare_move(all_gather_reduced_p, "varying", "reduced")
+mesh_axes.declare_move(unreduced_reduce_scatter_p, "unreduced", "varying")
+define_linear(
+    all_gather_reduced_p,
+    lambda ct, index, **params: bind1(unreduced_reduce_scatter_p, ct, index, **params),
+)
+define_linear(
+    unreduced_reduce_scatter_p,
+    lambda ct, index, **params: bind1(all_gather_reduced_p, ct, index, **params),
+)
+for primitive_p in (all_gather_p, all_gather_invariant_p, psum_scatter_p):
+    reduction_rules[primitive_p] = linear_in_first
+
 _GATHERED = ("varying", "invarying", "reduced")
 
 
@@ -667,13 +741,13 @@ def all_gather(
         axis: the position of the batch axis in the result.
         tiled: whether to concatenate the values along an existing axis instead of stacking them
             along a new one.
-        to: the result's type within `shard_map`: "varying", or "invarying", that it
-            is the same on all devices along the axis, so that its cotangent is, too.
+        to: the result's type within `shard_map`: "varying"; or "invarying", that it is the same on
+            all devices along the axis, so that its cotangent is, too; or "reduced", the same with a
+            cotangent that is left unreduced, so that `psum_scatter` sums and scatters it at once.
 
     Raises:
         NameError: there is no axis of that name.
-        NotImplementedError: `axis_index_groups` is given under vmap, or with another `to`; or `to`
-            is "reduced" where types record variation.
+        NotImplementedError: `axis_index_groups` is given under vmap, or with another `to`.
         ValueError: `to` is something else.
 
     >>> glassjax.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(jnp.array([1, 2]))
@@ -710,12 +784,7 @@ def _gathering(to: str, index: Any, groups: dict[str, Any]) -> Primitive:
         )
     if not mesh_axes.vma_of(typeof(index)):
         return all_gather_p
-    if to == "reduced":
-        raise NotImplementedError(
-            "all_gather: to='reduced' is not available, as types do not record reduced arrays. "
-            "to='invarying' has the same values"
-        )
-    return all_gather_invariant_p
+    return all_gather_reduced_p if to == "reduced" else all_gather_invariant_p
 
 
 @evaluated_by_library
@@ -756,7 +825,10 @@ def psum_scatter(
         rest = (shape[at] // math.prod(sizes),) if tiled else ()
         leaf = stage2.reshape(leaf, (*shape[:at], *sizes, *rest, *shape[at + 1 :]))
         for index, size in axes:
-            leaf = bind1(psum_scatter_p, leaf, index, axis=at, size=size, **groups)
+            unreduced = mesh_axes.reduction_along(typeof(leaf)).unreduced
+            is_open = unreduced & mesh_axes.vma_of(typeof(index))
+            primitive = unreduced_reduce_scatter_p if is_open else psum_scatter_p
+            leaf = bind1(primitive, leaf, index, axis=at, size=size, **groups)
         return leaf
 
     return stage2.tree_map(scatter, array.tree_to_arrays(x))
@@ -905,6 +977,7 @@ def _permute(x: Any, *, perm: tuple[tuple[int, int], ...]) -> tuple[Any, BatchDi
 
 
 ppermute_p = collective("ppermute", same_type, _permute, lower_ppermute)
+reduction_rules[ppermute_p] = reduction_rules[all_to_all_p] = linear_in_first
 define_linear(
     ppermute_p,
     lambda ct, *indices, perm: bind1(

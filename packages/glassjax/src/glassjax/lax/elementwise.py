@@ -13,7 +13,7 @@ import numpy as np
 import glassjax_stage2 as stage2
 from glassjax.dtypes import DTypeLike
 from glassjax.lax.shapes import full_like
-from glassjax.primitives import declare
+from glassjax.primitives import declare, reduction_rules
 from glassjax.primitives.sharding_rules import by_elements
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.operation import (
@@ -436,6 +436,7 @@ declare.declare(
     lower=declare.lower_by_types("real"),
     vmap=elementwise(real_p),
     sharding=by_elements(real_p),
+    reduction=reduction_rules.linear,
     jvp=(lambda t, out, x: real(t),),
     transpose=(lambda ct, x: complex(ct, full_like(ct, 0)),),
 )
@@ -445,6 +446,7 @@ declare.declare(
     lower=declare.lower_by_types("imag"),
     vmap=elementwise(imag_p),
     sharding=by_elements(imag_p),
+    reduction=reduction_rules.linear,
     jvp=(lambda t, out, x: imag(t),),
     transpose=(lambda ct, x: complex(full_like(ct, 0), -ct),),
 )
@@ -454,6 +456,7 @@ declare.declare(
     lower=declare.lower_by_types("complex"),
     vmap=elementwise(complex_p),
     sharding=by_elements(complex_p),
+    reduction=reduction_rules.linear,
     jvp=(
         lambda t, out, x, y: complex(t, full_like(t, 0)),
         lambda t, out, x, y: complex(full_like(t, 0), t),
@@ -903,6 +906,7 @@ declare.declare(
     lower=_reduce_precision_lower,
     vmap=elementwise(reduce_precision_p),
     sharding=by_elements(reduce_precision_p),
+    reduction=reduction_rules.linear,
     jvp=(lambda t, out, x, **layout: reduce_precision(t, **layout),),
     transpose=(lambda ct, x, **layout: reduce_precision(ct, **layout),),
 )

@@ -12,6 +12,7 @@ from glassjax.runtime.lowering import constrained
 from glassjax.shardings import types as sharded
 from glassjax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context
 from glassjax.shardings.partition_spec import with_axis
+from glassjax.shardings.reduction import reduction_in, with_reduction
 from glassjax.shardings.sharding import NamedSharding, shardings_for
 from glassjax_stage2 import ShapedArray, bind1, tree_flatten_with_path, typeof
 from glassjax_stage2.tree import keystr
@@ -27,8 +28,10 @@ def _reshard_type(x: Any, *, sharding: NamedSharding) -> list[ShapedArray]:
 def _reshard_lower(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, sharding: NamedSharding
 ) -> list[Value]:
+    if sharding.num_devices == 1:
+        return [x]
     is_open = bool(sharding.mesh.auto_axes)  # the compiler may shard over auto axes, too
-    return [x if sharding.num_devices == 1 else constrained(b, x, sharding, is_open)]
+    return [constrained(b, x, sharding, is_open)]
 
 
 def _reshard_vmap(
@@ -48,7 +51,7 @@ declare(
     lower=_reshard_lower,
     vmap=_reshard_vmap,
     jvp=[lambda t, out, x, *, sharding: bind1(sharded.reshard_p, t, sharding=sharding)],
-    transpose=[lambda ct, x, *, sharding: ct],  # the caller casts it to the type of `x`
+    transpose=[lambda ct, x, *, sharding: ct],  # the caller casts it to the dual type of `x`
 )
 evaluators[sharded.reshard_p] = lambda x, *, sharding: [
     put_to(to_array(x), _on_devices(x, sharding))
@@ -78,13 +81,27 @@ def _on_devices(x: Any, sharding: NamedSharding) -> NamedSharding:
 def _to_auto_type(x: ShapedArray, *, mesh: AbstractMesh) -> list[ShapedArray]:
     explicit = {*mesh.explicit_axes}
     spec = [tuple([name for name in axes if name in explicit]) for axes in sharded.spec_of(x)]
-    return [sharded.ShardedArray(sharded.unsharded(x), mesh, tuple(spec))]
+    state = sharded.reduction_of(x).along(explicit)
+    return [sharded.ShardedArray(sharded.unsharded(x), mesh, tuple(spec), state)]
+
+
+def _to_auto_lower(
+    b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, mesh: AbstractMesh
+) -> list[Value]:
+    """The same value; its parts are combined first, as the compiler decides about whole arrays."""
+    sharding = sharded.sharding_of_type(x.aval)
+    state = sharded.reduction_of(x.aval)
+    complete = state.without(mesh.auto_axes)
+    if complete.unreduced == state.unreduced:
+        return [x]
+    spec = with_reduction(sharding.spec, complete)
+    return [constrained(b, x, NamedSharding(sharding.mesh, spec))]
 
 
 declare(
     sharded.to_auto_p,
     abstract_eval=_to_auto_type,
-    lower=lambda b, out_avals, x, *, mesh: [x],
+    lower=_to_auto_lower,
     vmap=lambda size, values, dims, *, mesh: ([bind1(sharded.to_auto_p, *values, mesh=mesh)], dims),
     jvp=[lambda t, out, x, *, mesh: bind1(sharded.to_auto_p, t, mesh=mesh)],
     transpose=[lambda ct, x, *, mesh: ct],
@@ -92,12 +109,14 @@ declare(
 
 
 def _to_auto_impl(x: Any, *, mesh: AbstractMesh) -> list[Any]:
-    """The same array; the axes of its mesh have other types."""
+    """The same array, complete; the axes of its mesh have other types."""
     (aval,) = _to_auto_type(typeof(x), mesh=mesh)
     if type(x) is not Array or not isinstance(x.sharding, NamedSharding):
         return [x]
-    at, spec = x.sharding.mesh, x.sharding.spec
+    at, state = x.sharding.mesh, reduction_in(x.sharding.spec).along(mesh.explicit_axes)
     assert isinstance(at, Mesh)  # concrete, since it holds the array
+    spec = with_reduction(x.sharding.spec, state)
+    x = put_to(x, NamedSharding(at, spec))
     sharding = NamedSharding(Mesh(at.devices, at.axis_names, mesh.axis_types), spec)
     where = sharding.placement(aval.ndim)
     return [array_at(xla.with_placement(x.buffer, device_type(aval), where), aval, x.committed)]

@@ -276,10 +276,13 @@ _WAYS_TO_VARY = ("reduced", "unreduced", "varying")
 
 @evaluated_by_library
 def pcast(x: Any, axis_name: Hashable | tuple[Hashable, ...], *, to: str) -> Any:
-    """`x`, a pytree of arrays, declared to vary along named axes of a mesh.
+    """`x`, a pytree of arrays, with a type that relates its values along axes of a mesh otherwise.
 
-    Operands are converted by themselves, so this is seldom needed. The transpose is a sum over the
-    devices. The axes of `vmap` need no such declaration: nothing is changed.
+    What each device holds does not change. A value that is the same on all devices can be cast to
+    "varying", which operands are by themselves where it is needed, so that its cotangent is summed;
+    or to "reduced", so that the cotangent is left unreduced. A "varying" value can be cast to
+    "unreduced": the value is the sum of the parts that devices hold. A "reduced" one can be cast to
+    "varying". The axes of `vmap` need no such declaration: nothing is changed.
 
     Arguments:
         x: the arrays.
@@ -287,7 +290,7 @@ def pcast(x: Any, axis_name: Hashable | tuple[Hashable, ...], *, to: str) -> Any
         to: "varying", "reduced" or "unreduced".
 
     Raises:
-        ValueError: `to` is none of these.
+        ValueError: `to` is none of these, or leading there takes communication.
         NameError: there is no axis of that name.
 
     >>> glassjax.vmap(lambda x: lax.pcast(x, "i", to="varying"), axis_name="i")(jnp.arange(3))
@@ -302,4 +305,4 @@ def pcast(x: Any, axis_name: Hashable | tuple[Hashable, ...], *, to: str) -> Any
     for name in names:
         mesh_axes.axis_of(name)
     axes = mesh_axes.mesh_axes_of(names)
-    return stage2.tree_map(lambda leaf: mesh_axes.pvary(leaf, axes), array.tree_to_arrays(x))
+    return stage2.tree_map(lambda leaf: mesh_axes.cast(leaf, axes, to), array.tree_to_arrays(x))

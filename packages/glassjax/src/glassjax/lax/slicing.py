@@ -9,6 +9,7 @@ import glassjax_stage2 as stage2
 from glassjax.lax import shapes
 from glassjax.lax.elementwise import select
 from glassjax.lax.key_arrays import by_halves
+from glassjax.primitives import reduction_rules
 from glassjax.primitives.declare import declare
 from glassjax.primitives.narrow_numbers import in_wide_numbers
 from glassjax.primitives.sharding_rules import as_any, as_first
@@ -195,6 +196,7 @@ declare(
     lower=by_halves(_slice_lower),
     vmap=_slice_vmap,
     sharding=as_first,
+    reduction=reduction_rules.linear,
     jvp=[lambda t, out, x, **params: stage2.bind1(slice_p, t, **params)],
     transpose=[_unslice],
 )
@@ -304,6 +306,7 @@ declare(
     lower=by_halves(_pad_lower),
     vmap=_pad_vmap,
     sharding=as_first,
+    reduction=reduction_rules.linear_in_first,  # padding with zeros
     jvp=[
         lambda t, out, x, padding_value, *, padding_config: pad(
             t, shapes.full_like(padding_value, 0), padding_config
@@ -401,6 +404,7 @@ declare(
     lower=in_wide_numbers(by_halves(_concatenate_lower)),
     vmap=_concatenate_vmap,
     sharding=as_any(concatenate_p),
+    reduction=reduction_rules.linear,
     jvp=_concatenate_jvp,
     transpose=_concatenate_transpose,
 )
@@ -489,6 +493,7 @@ declare(
     lower=_split_lower,
     vmap=_split_vmap,
     sharding=as_first,
+    reduction=reduction_rules.linear,
     jvp=_split_jvp,
     transpose=_split_transpose,
 )

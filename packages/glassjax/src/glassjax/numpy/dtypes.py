@@ -148,9 +148,9 @@ class NamespaceInfo:
     def default_device(self) -> None:
         """None: where no device is named, arrays are not committed to any."""
 
-    def devices(self) -> list[Any]:
+    def devices(self) -> tuple[Any, ...]:
         """The devices that can be named; None is one of them."""
-        return [None, *devices()]
+        return (None, *devices())
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
         """The dtypes of Python's numbers, and of indices."""

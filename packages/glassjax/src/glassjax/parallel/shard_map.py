@@ -19,16 +19,17 @@ from glassjax.primitives.higher_order import (
     program_keys,
 )
 from glassjax.primitives.loops import evaluate_compiled, split_by_sizes, stage_body, stage_to_jaxpr
+from glassjax.runtime import lowering
 from glassjax.runtime.array import tree_to_arrays
 from glassjax.runtime.evaluation import evaluated_by_library
-from glassjax.runtime.lowering import axis_string, mesh_of_devices, on_each_device, sharding_text
 from glassjax.runtime.places import Shardings
 from glassjax.runtime.refs import Ref, values_of, write_all
 from glassjax.settings.names import wraps
 from glassjax.shardings.mesh import AbstractMesh, AxisType, Mesh, mesh_in_context
 from glassjax.shardings.partition_spec import Infer, PartitionSpec, with_axis
+from glassjax.shardings.reduction import COMPLETE, reduction_in, with_reduction
 from glassjax.shardings.sharding import NamedSharding
-from glassjax.shardings.types import leave_to_compiler, reshard_p, spec_of
+from glassjax.shardings.types import leave_to_compiler, reduction_of, reshard_p, spec_of
 from glassjax_stage2 import ShapedArray, Zero, bind1, typeof
 from glassjax_stage2.arguments import FlatFunction, argument_names, require_function
 from glassjax_stage2.errors import TreeMismatchError, shown
@@ -86,7 +87,10 @@ class Manual(NamedTuple):
         for axis, names in enumerate(spec.names()):
             shape[axis] //= self.size(names)
         part = aval.update(shape=tuple(shape))
-        return mesh_axes.vary(part, names_in(spec)) if self.checked else part
+        if not self.checked:
+            return part
+        state = mesh_axes.reduction_along(part).union(reduction_in(spec))
+        return mesh_axes.with_reduction(mesh_axes.vary(part, names_in(spec)), state)
 
     def whole(self, part: ShapedArray, spec: PartitionSpec) -> ShapedArray:
         """The type of the array whose part on each device has this type."""
@@ -94,7 +98,8 @@ class Manual(NamedTuple):
         for axis, names in enumerate(spec.names()):
             shape[axis] *= self.size(names)
         whole = mesh_axes.plain_type(part).update(shape=tuple(shape))
-        return mesh_axes.VaryingArray(whole, mesh_axes.vma_of(part) - {*self.names})
+        vma, state = mesh_axes.vma_of(part), mesh_axes.reduction_along(part)
+        return mesh_axes.VaryingArray(whole, vma - {*self.names}, None, state.without(self.names))
 
     def as_inside(self, x: Any) -> Any:
         """`x`, typed without a sharding over the axes along which the program sees one device."""
@@ -110,15 +115,18 @@ class Manual(NamedTuple):
             (*[name for name in axes if name in explicit], *more)
             for axes, more in zip(entries, rest, strict=True)
         ]
-        if not any(outer_spec):
+        state = reduction_of(typeof(x)).union(reduction_in(spec).along(explicit))
+        if not any(outer_spec) and state == COMPLETE:
             return x
-        return bind1(reshard_p, x, sharding=NamedSharding(mesh, PartitionSpec(*outer_spec)))
+        outer = with_reduction(PartitionSpec(*outer_spec), state)
+        return bind1(reshard_p, x, sharding=NamedSharding(mesh, outer))
 
     def stacking(self, aval: ShapedArray) -> PartitionSpec:
         """The spec that stacks the devices' values along a new first axis."""
         varies = mesh_axes.vma_of(aval) if self.checked else {*self.names} - self.batch_axes
         axes = [name for name in self.mesh.axis_names if name in varies and name in self.names]
-        return PartitionSpec(axes) if axes else PartitionSpec()
+        state = mesh_axes.reduction_along(aval).along(self.names)
+        return with_reduction(PartitionSpec(axes) if axes else PartitionSpec(), state)
 
     def not_in(self, spec: PartitionSpec) -> list[mesh_axes.MeshAxis]:
         """The axes along which devices have the same part, if types do not record them."""
@@ -218,11 +226,16 @@ def _shard_map_lower(
 
     def sharding_list(specs: Specs, avals: Sequence[ShapedArray]) -> str:
         texts = [
-            sharding_text(b.module, mesh, spec, aval.ndim, is_open)
+            lowering.sharding_text(b.module, mesh, spec, aval.ndim, is_open)
             for spec, aval in zip(specs, avals, strict=True)
         ]
         return f"[{', '.join(texts)}]"
 
+    args = tuple(
+        # Shardy wants to be told what the type of an operand says.
+        lowering.constrained(b, x, NamedSharding(mesh, spec), is_open) if spec.unreduced else x
+        for x, spec in zip(args, in_specs, strict=True)
+    )
     inside = b.module.function()
     # A region can read all outer values, so new names differ from theirs.
     inside.count, inside.indent = b.count, b.indent + "  "
@@ -235,7 +248,7 @@ def _shard_map_lower(
     returned = ", ".join(x.name for x in outs)
     if outs:
         returned += f" : {', '.join(mlir_type(x.aval) for x in outs)}"
-    names = ", ".join(map(axis_string, manual.names))
+    names = ", ".join(map(lowering.axis_string, manual.names))
     lines = "\n".join([*inside.lines, f"{inside.indent}sdy.return {returned}".rstrip()])
     return b.emit(
         f"sdy.manual_computation({', '.join(x.name for x in args)}) "
@@ -249,12 +262,12 @@ def _shard_map_lower(
 
 @contextmanager
 def _on_each_device(mesh: AbstractMesh | None) -> Iterator[None]:
-    tokens = on_each_device.set(True), mesh_of_devices.set(mesh)
+    tokens = lowering.on_each_device.set(True), lowering.mesh_of_devices.set(mesh)
     try:
         yield
     finally:
-        on_each_device.reset(tokens[0])
-        mesh_of_devices.reset(tokens[1])
+        lowering.on_each_device.reset(tokens[0])
+        lowering.mesh_of_devices.reset(tokens[1])
 
 
 # Rules of the transformations
@@ -448,8 +461,8 @@ def _shard_map_transpose(
             [*consts, *known, *_keep(nonzero, cts)],
             program,
             manual,
-            [*[WHOLE] * len(consts), *known_specs, *_keep(nonzero, out_specs)],
-            _keep(nonzero_ins, in_specs),
+            [*[WHOLE] * len(consts), *known_specs, *map(_dual, _keep(nonzero, out_specs))],
+            list(map(_dual, _keep(nonzero_ins, in_specs))),
         )
     )
     return [next(outs) if is_nonzero else None for is_nonzero in nonzero_ins]
@@ -493,12 +506,21 @@ def _shard_map_transposed(
     known_avals, _ = partition(linear, jaxpr.in_avals)
     ct_avals = [
         # each device gets its part of the cotangent along the axes of the spec
-        mesh_axes.vary(aval, names_in(spec)) if manual.checked else aval
+        mesh_axes.with_reduction(
+            mesh_axes.vary(aval, names_in(spec)), mesh_axes.reduction_along(aval).dual
+        )
+        if manual.checked
+        else aval
         for aval, spec in _keep(nonzero, list(zip(types, out_specs, strict=True)))
     ]
     with manual.running():
         transposed, consts = stage_to_jaxpr(program, [*known_avals, *ct_avals], "transposition")
     return transposed, consts, nonzero_ins
+
+
+def _dual(spec: PartitionSpec) -> PartitionSpec:
+    """The spec of a cotangent."""
+    return with_reduction(spec, reduction_in(spec).dual)
 
 
 def _shared(manual: Manual, ct: Any, spec: PartitionSpec) -> Any:
@@ -831,6 +853,14 @@ def _misfit(manual: Manual, aval: ShapedArray, spec: PartitionSpec, divides: boo
             return f"{spec} names {name!r} twice"
     if len(spec) > aval.ndim:
         return f"{spec} has entries for {len(spec)} axes, and it has {aval.ndim}"
+    for name in reduction_in(spec).names:
+        if name not in manual.names or name not in manual.outside.explicit_axes:
+            return (
+                f"{spec} names {name!r} as unreduced or reduced, which must be an axis of type "
+                f"Explicit of the mesh {manual.outside}, and one of those mapped over"
+            )
+        if not manual.checked:
+            return f"{spec} names {name!r} as unreduced or reduced: leave out check_vma=False"
     for axis, axes in enumerate(spec.names()):
         size = manual.size(axes)
         if divides and aval.shape[axis] % size:
@@ -848,7 +878,8 @@ def _spec_in_type(caller: str, manual: Manual, aval: ShapedArray) -> PartitionSp
             f"{caller}: in_specs is not given, and the types of arguments have shardings over mesh "
             "axes of type Explicit only. Give a PartitionSpec for each."
         )
-    return PartitionSpec(*_axes_in_type(manual, aval))
+    state = reduction_of(aval).along(manual.names)
+    return with_reduction(PartitionSpec(*_axes_in_type(manual, aval)), state)
 
 
 def _axes_in_type(manual: Manual, aval: ShapedArray) -> list[tuple[Hashable, ...]]:
@@ -859,6 +890,12 @@ def _axes_in_type(manual: Manual, aval: ShapedArray) -> list[tuple[Hashable, ...
 def _spec_conflict(manual: Manual, aval: ShapedArray, spec: PartitionSpec) -> str:
     """Say how the type of an argument contradicts its spec; the empty string if it does not."""
     axes = _axes_in_type(manual, aval)
+    state = reduction_of(aval).along(manual.names)
+    if state != reduction_in(spec):
+        return (
+            f"{spec} is for an array in another state of reduction. Leave out in_specs, or change "
+            "it by sharding.reshard"
+        )
     if not any(axes) or PartitionSpec(*axes) == PartitionSpec(
         *spec, *[None] * (aval.ndim - len(spec))
     ):
@@ -873,11 +910,23 @@ def _unexpected_variation(manual: Manual, aval: ShapedArray, spec: PartitionSpec
     """Say why a result may not vary as it does; the empty string if it may."""
     more = sorted(map(str, (mesh_axes.vma_of(aval) & {*manual.names}) - names_in(spec)))
     if not more:
-        return ""
+        return _unexpected_reduction(manual, aval, spec)
     return (
         f"it varies along {', '.join(more)}, which out_specs does not name: {spec}. Name the axis "
         "there to join the parts along it; or make the result the same on all devices, by psum, "
         "pmax or the like; or, if it is the same, pass check_vma=False."
+    )
+
+
+def _unexpected_reduction(manual: Manual, aval: ShapedArray, spec: PartitionSpec) -> str:
+    """Say why a result may not be unreduced or reduced as it is; the empty string if it may."""
+    found, wanted = mesh_axes.reduction_along(aval).along(manual.names), reduction_in(spec)
+    if found == wanted:
+        return ""
+    return (
+        f"out_specs has {spec}, and it must be unreduced over {sorted(map(str, found.unreduced))} "
+        f"and reduced over {sorted(map(str, found.reduced))}, as the result is. Apply lax.psum, or "
+        "lax.pcast"
     )
 
 

@@ -7,17 +7,18 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import repeat
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import glassjax_stage2 as stage2
-from glassjax.errors import UnboundAxisError
+from glassjax.errors import ShardingTypeError, UnboundAxisError
 from glassjax.primitives.declare import declare
 from glassjax.runtime.lowering import axis_string, declared_mesh
 from glassjax.settings.options import UserContext
 from glassjax.shardings import types as sharded
 from glassjax.shardings.mesh import AbstractMesh
+from glassjax.shardings.reduction import COMPLETE, Reduction, label
 from glassjax_stage1.interpreter import set_interpreter
 from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
 from glassjax_stage2.errors import shown
@@ -108,59 +109,72 @@ class VaryingArray(ShapedArray):
         plain: the type without the axes.
         vma: the names of the axes along which the values vary.
         axis: the axis whose device index the value is, if any.
+        reduction: the axes along which the values, or their cotangents, are unreduced.
 
     >>> VaryingArray(ShapedArray((2,), "float32"), frozenset("x"))
     ShapedArray(f32[2]{V:x})
     """
 
-    __slots__ = ("axis", "plain", "vma")
+    __slots__ = ("axis", "plain", "reduction", "vma")
 
     plain: ShapedArray
     vma: AxisNames
     axis: MeshAxis | None
+    reduction: Reduction
 
     def __new__(  # type: ignore[misc]
-        cls, plain: ShapedArray, vma: AxisNames, axis: MeshAxis | None = None
+        cls,
+        plain: ShapedArray,
+        vma: AxisNames,
+        axis: MeshAxis | None = None,
+        reduction: Reduction = COMPLETE,
     ) -> ShapedArray:
-        if not vma and axis is None:
+        if not vma and axis is None and reduction == COMPLETE:
             return plain
         aval: VaryingArray | None
-        key = plain, vma, axis
+        key = plain, vma, axis, reduction
         aval = _interned.get(key)
         if aval is None:
             aval = object.__new__(cls)
             aval.shape, aval.dtype, aval.weak_type = plain.shape, plain.dtype, plain.weak_type
-            aval.plain, aval.vma, aval.axis = key
+            aval.plain, aval.vma, aval.axis, aval.reduction = key
             aval = _interned.setdefault(key, aval)
         return aval
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return VaryingArray, (self.plain, self.vma, self.axis)
+        return VaryingArray, (self.plain, self.vma, self.axis, self.reduction)
 
     def __str__(self) -> str:
-        names = ",".join(sorted(map(str, self.vma)))
-        return f"{self.plain}{{V:{names}}}" if names else str(self.plain)
+        order = names_of_mesh_axes()
+        varying = [label("V", self.vma, order)] if self.vma else []
+        labels = ", ".join([*varying, *self.reduction.labels(order)])
+        return f"{self.plain}{{{labels}}}" if labels else str(self.plain)
+
+    def _like(self, plain: ShapedArray) -> ShapedArray:
+        # without `axis`: a changed value is no longer the index of the device
+        return VaryingArray(plain, self.vma, None, self.reduction)
 
     def update(self, **changes: Any) -> ShapedArray:
-        # without `axis`: a changed value is no longer the index of the device
-        return VaryingArray(self.plain.update(**changes), self.vma)
+        return self._like(self.plain.update(**changes))
 
     def without_axis(self, axis: int) -> ShapedArray:
-        return VaryingArray(self.plain.without_axis(axis), self.vma)
+        return self._like(self.plain.without_axis(axis))
 
     def with_axis(self, axis: int, size: int) -> ShapedArray:
-        return VaryingArray(self.plain.with_axis(axis, size), self.vma)
+        return self._like(self.plain.with_axis(axis, size))
 
     def with_plain(self, plain: ShapedArray) -> ShapedArray:
         """The type of values of another plain type that vary in the same way."""
-        return VaryingArray(plain, self.vma, self.axis)
+        return VaryingArray(plain, self.vma, self.axis, self.reduction)
 
     def accepts(self, other: ShapedArray) -> bool:
         """Return True if `other` is the same type, or varies along fewer axes."""
+        state = reduction_along(other)
         return (
             self.plain.accepts(plain_type(other))
             and vma_of(other) <= self.vma
             and self.axis in (None, axis_of_index(other))
+            and Reduction(state.unreduced, state.reduced - self.vma) == self.reduction
         )
 
     def convert(self, x: Any) -> Any:
@@ -178,10 +192,23 @@ class VaryingArray(ShapedArray):
             return list(map(vary, found, more))
         vma = varying_rules.get(primitive, _all_axes)(in_avals, params)
         found = abstract_eval(primitive, tuple(map(plain_type, in_avals)), params)
-        return [vary(x, vma) for x in found]  # types in parameters may already vary
+        if primitive in moves:
+            states = [moves[primitive].reduction(in_avals)] * len(found)
+        else:
+            states = _reductions(primitive, in_avals, params, vma, len(found))
+        # types in parameters may already vary
+        return [with_reduction(vary(x, vma), state) for x, state in zip(found, states, strict=True)]
 
 
-zeros.register(VaryingArray, sharded.zeros_of_type)
+@zeros.register(VaryingArray)
+def _varying_zeros(aval: VaryingArray) -> Any:
+    """Zeros in any state: each device holds the same."""
+    x, unreduced = sharded.zeros_of_type(aval), mesh_axes_of(aval.reduction.unreduced)
+    if isinstance(x, np.ndarray):
+        return x
+    x = cast(pvary(x, unreduced), unreduced, "unreduced")
+    return cast(x, mesh_axes_of(aval.reduction.reduced), "reduced")
+
 
 _interned: "dict[Any, VaryingArray]" = {}
 
@@ -198,7 +225,9 @@ def vma_of(aval: ShapedArray) -> AxisNames:
 
 _type: Any = ShapedArray
 _type.vma = property(lambda aval: NONE)  # varying types define their own
-_type.mat = property(lambda aval: sharded.ManualAxisType(varying=vma_of(aval)))
+_type.mat = property(
+    lambda aval: sharded.ManualAxisType(varying=vma_of(aval), **reduction_along(aval)._asdict())
+)
 _type.manual_axis_type = _type.mat
 
 
@@ -209,7 +238,40 @@ def axis_of_index(aval: ShapedArray) -> MeshAxis | None:
 
 def vary(aval: ShapedArray, names: AxisNames) -> ShapedArray:
     """The type of values that vary along more axes."""
-    return VaryingArray(plain_type(aval), vma_of(aval) | names)
+    return VaryingArray(plain_type(aval), vma_of(aval) | names, None, reduction_along(aval))
+
+
+def reduction_along(aval: ShapedArray) -> Reduction:
+    """The mesh axes along which values of a type, or their cotangents, are unreduced."""
+    return aval.reduction if isinstance(aval, VaryingArray) else COMPLETE
+
+
+def with_reduction(aval: ShapedArray, reduction: Reduction) -> ShapedArray:
+    """The type of values in another state of reduction."""
+    return VaryingArray(plain_type(aval), vma_of(aval), None, reduction)
+
+
+def _reductions(
+    primitive: Primitive,
+    in_avals: Sequence[ShapedArray],
+    params: dict[str, Any],
+    vma: AxisNames,
+    count: int,
+) -> list[Reduction]:
+    """The states of results that vary along `vma`, along which reduced operands come to vary."""
+    states = [reduction_along(aval) for aval in in_avals]
+    if all(state == COMPLETE for state in states):
+        return states[:1] * count
+    states = [Reduction(state.unreduced, state.reduced - vma) for state in states]
+    varying = NONE.union(*map(vma_of, in_avals))
+    for state in states:
+        if mixed := state.unreduced & varying:
+            raise ShardingTypeError(
+                f"{primitive} of {sharded.listed(in_avals)}: an operand is unreduced along "
+                f"{sharded.axes_text(tuple(mixed))}, and another one varies along it. Apply "
+                "lax.psum to the unreduced one first"
+            )
+    return sharded.reduction_of_results(primitive, in_avals, states, params, count)
 
 
 # `rule(in_avals, params)`: the axes along which the results of a primitive vary, by default all
@@ -348,7 +410,137 @@ declare(
 def pvary(x: Any, axes: Sequence[MeshAxis]) -> Any:
     """`x` as a value that varies along more axes, although it is the same on all devices."""
     more = [axis for axis in axes if axis.checked and axis.name not in vma_of(typeof(x))]
-    return bind1(pvary_p, x, *[axis.index() for axis in more]) if more else x
+    reduced = reduction_along(typeof(x)).reduced
+    x = _cast(reduced_vary_cast_p, x, [axis for axis in more if axis.name in reduced])
+    return _cast(pvary_p, x, [axis for axis in more if axis.name not in reduced])
+
+
+def _cast(primitive: Primitive, x: Any, axes: Sequence[MeshAxis]) -> Any:
+    return bind1(primitive, x, *[axis.index() for axis in axes]) if axes else x
+
+
+# Ways in which values relate along an axis, and the operations that lead from one to another.
+#
+#     invarying   the same value on all devices; so is its cotangent
+#     varying     a value on each device; so is its cotangent
+#     unreduced   a summand on each device; its cotangent is reduced
+#     reduced     the same value on all devices; its cotangent is unreduced
+#
+# An operation and its transpose lead in opposite directions between duals.
+
+
+class Move(NamedTuple):
+    """The ways in which the operand and the result of a primitive relate along its axes."""
+
+    source: str
+    target: str
+
+    def vma(self, in_avals: Sequence[ShapedArray], params: dict[str, Any]) -> AxisNames:
+        """The axes along which the result varies."""
+        names, vma = names_of_indices(in_avals), vma_of(in_avals[0])
+        return vma | names if self.target == "varying" else vma - names
+
+    def reduction(self, in_avals: Sequence[ShapedArray]) -> Reduction:
+        """The state of the result.
+
+        Raises:
+            ValueError: the operand is in another one than `source`.
+        """
+        names, (x, *_) = names_of_indices(in_avals), in_avals
+        for name in names:
+            if (found := relation_along(x, name)) != self.source:
+                raise ValueError(
+                    f"{x} is {found} along {name!r}, and this leads from {self.source} to "
+                    f"{self.target} values"
+                )
+        new = {self.target: names} if self.target in Reduction._fields else {}
+        return reduction_along(x).without(names).union(Reduction(**new))
+
+
+# Primitives whose operands are an array, and the indices along the axes.
+moves: dict[Primitive, Move] = {}
+
+
+def declare_move(primitive: Primitive, source: str, target: str) -> None:
+    """Let a primitive lead from one way in which values relate to another."""
+    moves[primitive] = Move(source, target)
+    varying_rules[primitive] = moves[primitive].vma
+
+
+def names_of_indices(in_avals: Sequence[ShapedArray]) -> AxisNames:
+    """The axes of the indices among the operands of a collective or a cast."""
+    return frozenset([axis.name for axis in map(axis_of_index, in_avals[1:]) if axis])
+
+
+def relation_along(aval: ShapedArray, name: Hashable) -> str:
+    """The relation of the values of a type along an axis, a word for `pcast`."""
+    state = reduction_along(aval)
+    columns = ("varying", vma_of(aval)), *zip(Reduction._fields, state, strict=True)
+    return next((word for word, names in columns if name in names), "invarying")
+
+
+preduced_p = Primitive("preduced")
+vary_unreduced_cast_p = Primitive("vary_unreduced_cast")
+reduced_vary_cast_p = Primitive("reduced_vary_cast")
+
+
+def _cast_vmap(primitive: Primitive) -> Callable[..., Any]:
+    def cast_vmap(
+        axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim]
+    ) -> tuple[list[Any], list[BatchDim]]:
+        return [bind1(primitive, *values)], [dims[0]]
+
+    return cast_vmap
+
+
+def _by_the_dual(dual: Primitive) -> Callable[..., Any]:
+    return lambda cts, x, *indices: [bind1(dual, cts[0], *indices), *[None] * len(indices)]
+
+
+for cast_p, (source, target), dual_p in (
+    (vary_unreduced_cast_p, ("varying", "unreduced"), reduced_vary_cast_p),
+    (reduced_vary_cast_p, ("reduced", "varying"), vary_unreduced_cast_p),
+    (preduced_p, ("invarying", "reduced"), None),  # its dual is a collective, unreduced_psum
+):
+    declare(
+        cast_p,
+        abstract_eval=lambda x, *indices: [x],
+        lower=lambda b, out_avals, x, *indices: [x],
+        vmap=_cast_vmap(cast_p),
+        jvp=linear_in_first(cast_p),
+        transpose=_by_the_dual(dual_p) if dual_p else (),
+    )
+    declare_move(cast_p, source, target)
+
+_CASTS = {
+    ("invarying", "varying"): pvary_p,
+    ("invarying", "reduced"): preduced_p,
+    ("varying", "unreduced"): vary_unreduced_cast_p,
+    ("reduced", "varying"): reduced_vary_cast_p,
+}
+
+
+def cast(x: Any, axes: Sequence[MeshAxis], to: str) -> Any:
+    """`x` as a value that relates in another way along axes, without communication.
+
+    Raises:
+        ValueError: that takes communication, or `x` relates in several ways along the axes.
+    """
+    aval = typeof(x)
+    checked = [a for a in axes if a.checked and relation_along(aval, a.name) != to]
+    if not checked:
+        return x
+    found = [relation_along(aval, axis.name) for axis in checked]
+    relations = {*found}
+    primitive = _CASTS.get((relations.pop(), to)) if len(relations) == 1 else None
+    if primitive is None:
+        raise ValueError(
+            f"pcast: x of type {aval} is {' and '.join(sorted({*found}))} along "
+            f"{', '.join(repr(axis.name) for axis in checked)}, and cannot be cast to {to!r}. From "
+            "invarying lead casts to varying and reduced, from varying to unreduced, and from "
+            "reduced to varying"
+        )
+    return _cast(primitive, x, checked)
 
 
 # Names of the axes that `vmap` and `shard_map` map over, for collectives.
@@ -411,7 +603,8 @@ class AxisData(BatchAxis):
         aval = super().example(batch, dim)
         if dim is None or not self.manual:
             return aval
-        return VaryingArray(plain_type(aval), vma_of(aval) - self._varying(), axis_of_index(aval))
+        vma = vma_of(aval) - self._varying()
+        return VaryingArray(plain_type(aval), vma, axis_of_index(aval), reduction_along(aval))
 
     def broadcast(self, x: Any, dim: int) -> Any:
         """A batch of examples that are all `x`, sharded like the axis."""

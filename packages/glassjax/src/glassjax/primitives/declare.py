@@ -28,7 +28,12 @@ from glassjax.settings.number_types import (
     types_in_function,
 )
 from glassjax.settings.tracers import plain
-from glassjax.shardings.types import ShardingRule, sharding_rules
+from glassjax.shardings.types import (
+    ReductionRule,
+    ShardingRule,
+    reduction_rules,
+    sharding_rules,
+)
 from glassjax_stage2 import Primitive, ShapedArray, bind, bind1, promotion
 from glassjax_stage2.arguments import require_function
 from glassjax_stage2.errors import shown
@@ -234,6 +239,7 @@ def declare(
     lower: Rule,
     vmap: Rule | None = None,
     sharding: ShardingRule | None = None,
+    reduction: ReductionRule | None = None,
     jvp: Sequence[Formula | None] | Rule = (),
     transpose: Sequence[Formula | None] | Rule = (),
     jointly: bool = False,
@@ -251,6 +257,9 @@ def declare(
         sharding: function from the types of operands and results and the parameters to the mesh
             axes of each result, as in `glassjax.primitives.sharding_rules`. Without it, operands
             with shardings in their types are an error.
+        reduction: function from the primitive, the types and states of operands and the parameters
+            to the mesh axes over which results are unreduced or reduced, as in
+            `glassjax.primitives.reduction_rules`. Without it, unreduced operands are an error.
         jvp: a formula for each operand, as for `defjvp`. If empty, the result is piecewise
             constant, and its tangent zero.
         transpose: a formula for each operand, as for `deftranspose`. If empty, the primitive is not
@@ -294,6 +303,8 @@ def declare(
         stage2.vmap_rules[primitive] = vmap
     if sharding is not None:
         sharding_rules[primitive] = sharding
+    if reduction is not None:
+        reduction_rules[primitive] = reduction
     if callable(jvp):
         stage2.jvp_rules[primitive] = jvp
     elif jvp:

@@ -9,6 +9,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax.errors import CarryTypeError
+from glassjax.runtime.inspection import as_typed
 from glassjax.runtime.lowering import lower
 from glassjax.runtime.partitioning import PartitionedProgram, has_shardings, program_at
 from glassjax.runtime.places import Places, Shardings, argument_places, is_elsewhere
@@ -288,18 +289,24 @@ def while_text(
         return while_text(b, with_flag, lambda xs: condition(xs[:-1]), body_with_flag)[:-1]
     avals = [x.aval for x in init]
     names = ", ".join(x.name for x in init)
-    regions = [region(b, avals, lambda xs: [condition(xs)]), region(b, avals, body)]
+
+    def typed(xs: Sequence[Value]) -> list[Value]:
+        return [as_typed(b, x, aval) for x, aval in zip(xs, avals, strict=True)]
+
+    regions = [
+        region(b, avals, lambda xs: [condition(typed(xs))]),
+        region(b, avals, lambda xs: typed(body(typed(xs)))),
+    ]
     loop = f'"stablehlo.while"({names}) ({", ".join(regions)}) : {signature(init, avals)}'
-    return b.emit(loop, *avals)
+    return typed(b.emit(loop, *avals))
 
 
 def call_text(b: FunctionBuilder, jaxpr: Jaxpr, name: str, args: Sequence[Value]) -> list[Value]:
     """Write a call of a program as a function."""
     function = b.module.private_function(jaxpr, name)
-    names = ", ".join(x.name for x in args)
-    return b.emit(
-        f"func.call @{function}({names}) : {signature(args, jaxpr.out_avals)}", *jaxpr.out_avals
-    )
+    names, avals = ", ".join(x.name for x in args), jaxpr.out_avals
+    outs = b.emit(f"func.call @{function}({names}) : {signature(args, avals)}", *avals)
+    return [as_typed(b, out, aval) for out, aval in zip(outs, avals, strict=True)]
 
 
 def split_by_sizes(items: Sequence[Any], *sizes: int) -> list[list[Any]]:

@@ -699,7 +699,9 @@ def is_readable(x: Array) -> bool:
 
 def _is_shown(x: Array) -> bool:
     """Return True if the text of the array has its numbers."""
-    return not x.is_placed or x.is_fully_addressable or x.is_fully_replicated
+    return not x.is_placed or (
+        x.sharding.unreduced_count == 1 and (x.is_fully_addressable or x.is_fully_replicated)
+    )
 
 
 def read_numbers(x: Array) -> np.ndarray[Any, Any]:
@@ -710,6 +712,11 @@ def read_numbers(x: Array) -> np.ndarray[Any, Any]:
     """
     if not is_readable(x):
         sharding = x.sharding
+        if sharding.unreduced_count > 1:
+            raise RuntimeError(
+                f"{x.aval} is unreduced: its numbers are sums over devices that are not made yet. "
+                "sharding.reshard(x, P(...)) makes them; x.addressable_shards has the parts"
+            )
         raise RuntimeError(
             f"{x.aval} is sharded over {sharding.num_devices} devices, and this process has "
             f"{len(sharding.addressable_devices)}, so its numbers cannot be read here. "
@@ -746,11 +753,15 @@ def put_array(
     if isinstance(x, Array):
         if x.is_placed and xla.placement_of(x.buffer) is where:
             return x if x.call_key == wanted else wanted.array(x.buffer)
-        if not is_readable(x):
+        if not is_readable(x) or sharding.unreduced_count > 1:
+            if x.sharding.device_tuple != sharding.device_tuple and is_readable(x):
+                x = put_array(x, aval, sharding.everywhere(), committed)
             moved: Array = _move_on_devices(x, sharding, committed)
             return moved
         with xla.moving_between_devices(aval, x.devices(), sharding.device_set):
             return put_array(backend.get(x.buffer), aval, sharding, committed)
+    if sharding.unreduced_count > 1:
+        return put_array(put_array(x, aval, sharding.everywhere()), aval, sharding, committed)
     on_device = device_type(aval)
     x = np.asarray(np.zeros(aval.shape, np.bool_) if aval.dtype == float0 else x, on_device.dtype)
     parts = [x[index] for index in indices] if x.ndim else [x] * len(indices)

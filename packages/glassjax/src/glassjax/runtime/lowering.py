@@ -18,6 +18,7 @@ from glassjax.monitoring import LOWERED
 from glassjax.runtime.effects import order_effects
 from glassjax.settings.options import make_user_context, timed
 from glassjax.shardings.partition_spec import PartitionSpec
+from glassjax.shardings.reduction import reduction_in
 from glassjax.shardings.sharding import NamedSharding
 from glassjax.xla.executables import ir, parsed
 from glassjax_stage2 import Primitive, ShapedArray
@@ -133,13 +134,16 @@ def sharding_text(
 ) -> str:
     """A spec in Shardy's notation: `<@mesh, [{"x"}, {}]>`; if it is open, axes may be added."""
     entries = [*spec, *[None] * (ndim - len(spec))]
+    state = reduction_in(spec)
+    parts = ", ".join(map(axis_string, sorted(state.unreduced, key=mesh.axis_names.index)))
+    unreduced = f", unreduced={{{parts}}}" if parts else ""
     axes = [
         "{"
         + ", ".join([*map(axis_string, names), *["?"] * (is_open or entry is UNCONSTRAINED)])
         + "}"
         for entry, names in zip(entries, PartitionSpec(*entries).names(), strict=True)
     ]
-    return f"<@{declared_mesh(module, mesh)}, [{', '.join(axes)}]>"
+    return f"<@{declared_mesh(module, mesh)}, [{', '.join(axes)}]{unreduced}>"
 
 
 def constrained(

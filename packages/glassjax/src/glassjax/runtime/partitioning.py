@@ -36,7 +36,7 @@ from glassjax.shardings.sharding import (
     sharding_from_tiles,
 )
 from glassjax_stage2 import Primitive, ShapedArray
-from glassjax_stage3 import ClosedJaxpr, Jaxpr, Var
+from glassjax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from glassjax_stage3.abstract_eval import once_for_types
 from glassjax_stage3.executable import (
     cached_by_jaxpr,
@@ -496,6 +496,10 @@ def move_on_devices(x: Array, sharding: Sharding, committed: bool) -> Array:
 
 @lru_cache(maxsize=1024)
 def _moving(aval: ShapedArray, source: Sharding, target: Sharding) -> PartitionedProgram:
-    var = Var(aval)
-    jaxpr = Jaxpr([], [var], [], [var])
+    x = Var(aval)
+    jaxpr = Jaxpr([], [x], [], [x])
+    if source.unreduced_count > 1 or target.unreduced_count > 1:
+        out = Var(sharded.type_at(sharded.unsharded(aval), target))
+        moved = JaxprEqn(sharded.reshard_p, [x], [out], {"sharding": target})
+        jaxpr = Jaxpr([], [x], [moved], [out])
     return PartitionedProgram("jit_device_put", jaxpr, [source], [target], ["x"], {}, {}).compile()

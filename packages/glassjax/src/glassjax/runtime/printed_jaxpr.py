@@ -300,7 +300,12 @@ def _precision(text: str) -> str:
 
 
 _REDUCING = ("psum", "pmax", "pmin")
-_COLLECTIVES = (*_REDUCING, "all_gather", "psum_scatter", "all_to_all", "ppermute", "pvary")
+_CASTS = ("pvary", "preduced", "vary_unreduced_cast", "reduced_vary_cast")
+_GATHERING = ("all_gather", "all_gather_reduced")
+_SCATTERING = ("psum_scatter", "unreduced_reduce_scatter")
+_COLLECTIVES = (
+    *_REDUCING, "unreduced_psum", *_GATHERING, *_SCATTERING, "all_to_all", "ppermute", *_CASTS,
+)  # fmt: skip
 
 # Parameters that JAX names or shows differently.
 _RULES: dict[str, Callable[[Params, JaxprEqn], Params]] = {
@@ -311,11 +316,11 @@ _RULES: dict[str, Callable[[Params, JaxprEqn], Params]] = {
     "mul": _without_default(out_dtype=None),
     "shard_map": _shard_map,
     "axis_index": lambda params, _: {"axis_name": params["axis"].name},
-    "pvary": lambda params, eqn: {"axes": _axes(eqn)},
+    **dict.fromkeys((*_CASTS, "unreduced_psum"), lambda params, eqn: {"axes": _axes(eqn)}),
     "ppermute": lambda params, eqn: {"axis_name": _axes(eqn), "perm": params["perm"]},
     **dict.fromkeys(_REDUCING, _reduce_over_devices),
-    "all_gather": _all_gather,
-    "psum_scatter": _psum_scatter,
+    **dict.fromkeys(_GATHERING, _all_gather),
+    **dict.fromkeys(_SCATTERING, _psum_scatter),
     "all_to_all": _all_to_all,
     "linear_solve": _linear_solve,
     **dict.fromkeys(jax_params.ELEMENTARY, _without_default(accuracy=None)),

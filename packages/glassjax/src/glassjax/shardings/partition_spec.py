@@ -48,11 +48,8 @@ class PartitionSpec:
             `PartitionSpec.UNCONSTRAINED` to leave the choice to the partitioner. Further array
             axes are not sharded.
         unreduced: a set of mesh axes over which the parts are still to be combined.
-        reduced: a set of mesh axes over which derivatives are still to be combined.
+        reduced: a set of mesh axes over which the parts of its cotangent are still to be combined.
         unreduced_kind: the operation that combines them, `UnreducedKind.sum` by default.
-
-    Specs with `unreduced` or `reduced` can be written, compared and printed, but arrays with such
-    shardings are not supported.
 
     Raises:
         TypeError: an entry is none of these, or a set is of another type.
@@ -108,16 +105,7 @@ class PartitionSpec:
         return self._partitions
 
     def names(self) -> list[tuple[MeshAxis, ...]]:
-        """The mesh axes that each axis of the array is sharded over.
-
-        Raises:
-            NotImplementedError: the spec has axes that are unreduced or reduced.
-        """
-        if self.unreduced or self.reduced:
-            raise NotImplementedError(
-                f"{self}: unreduced arrays are not supported; apply lax.psum first, and leave out "
-                "unreduced and reduced"
-            )
+        """The mesh axes that each axis of the array is sharded over."""
         return [_names(entry) for entry in self._partitions]
 
     def _sets(self) -> dict[str, Any]:
@@ -197,7 +185,7 @@ def _made(partitions: Sequence[Any], sets: dict[str, Any]) -> PartitionSpec:
 def with_axis(spec: PartitionSpec, axis: int, entry: Any) -> PartitionSpec:
     """The spec for arrays with one more axis, sharded over an entry."""
     before = [*spec[:axis], *[None] * (axis - len(spec))]
-    return PartitionSpec(*before, entry, *spec[axis:])
+    return spec.update(partitions=(*before, entry, *spec[axis:]))
 
 
 class _Infer:

@@ -34,6 +34,11 @@ class Sharding:
     memory_kind: str | None
 
     @property
+    def unreduced_count(self) -> int:
+        """The number of parts that are still to be combined into each element."""
+        return 1
+
+    @property
     def is_abstract(self) -> bool:
         """True if it is for a mesh without devices."""
         return False
@@ -132,6 +137,10 @@ class Sharding:
             and self.parts(ndim) == other.parts(ndim)
         )
 
+    def everywhere(self) -> "Sharding":
+        """The sharding that gives each of the same devices the whole array."""
+        return self
+
     def with_memory_kind(self, kind: str) -> "Sharding":
         """The sharding in another kind of memory; devices here have one kind."""
         if kind not in ("device", None):
@@ -148,7 +157,9 @@ def _placement(sharding: Sharding, ndim: int) -> xla.Placement:
     here = sharding.addressable_devices
     parts = sharding.coordinates(ndim)
     # this process has each part at least once
-    made.is_readable = {*parts.values()} == {parts[device] for device in here}
+    made.is_readable = {*parts.values()} == {parts[device] for device in here} and (
+        sharding.unreduced_count == 1
+    )
     return made
 
 
@@ -283,6 +294,8 @@ class NamedSharding(Sharding):
                 f"{type(spec).__name__}; write PartitionSpec(...)"
             )
         names = [name for axes in spec.names() for name in axes]
+        for name in (*spec.unreduced, *spec.reduced):
+            self._require_explicit(mesh, spec, name)
         for name in names:
             if name not in mesh.axis_names:
                 raise ValueError(
@@ -298,6 +311,18 @@ class NamedSharding(Sharding):
         self.spec = spec
         self._hash = hash((mesh, spec))
         self.memory_kind = memory_kind or "device"
+
+    @staticmethod
+    def _require_explicit(mesh: Mesh | AbstractMesh, spec: PartitionSpec, name: Hashable) -> None:
+        """Raise an error unless arrays can be unreduced over a mesh axis."""
+        if name in mesh.explicit_axes:
+            return
+        kind = dict(zip(mesh.axis_names, mesh.axis_types, strict=True)).get(name)
+        role = f"is of type {kind}" if kind else "is not in the mesh"
+        raise ValueError(
+            f"NamedSharding: {spec} has the unreduced or reduced axis {name!r}, and it {role}: "
+            f"{mesh}. Types record that over mesh axes of type Explicit"
+        )
 
     def update(self, **changes: Any) -> "NamedSharding":
         """The same sharding with another `mesh`, `spec` or `memory_kind`."""
@@ -332,20 +357,31 @@ class NamedSharding(Sharding):
         sizes = self.mesh.shape
         return tuple([math.prod([sizes[name] for name in axes]) for axes in self.axes(ndim)])
 
+    @property
+    def unreduced_count(self) -> int:
+        """The number of parts that are still to be combined into each element."""
+        return math.prod([self.mesh.shape[name] for name in self.spec.unreduced])
+
+    def everywhere(self) -> "NamedSharding":
+        return NamedSharding(self.mesh, PartitionSpec())
+
     def tiling(self, ndim: int) -> xla.Tiling | None:
         parts, names = self.parts(ndim), self.mesh.axis_names
-        if math.prod(parts) == 1:
+        summands = self.unreduced_count
+        if math.prod(parts) == summands == 1:
             return xla.WHOLE
         used = [names.index(name) for axes in self.axes(ndim) for name in axes]
         unused = [axis for axis in range(len(names)) if axis not in used]
-        rest = math.prod([self.mesh.axis_sizes[axis] for axis in unused])
-        if rest > 1:
-            parts = (*parts, rest)
-        return xla.Tiling(parts, self.mesh.axis_sizes, (*used, *unused), rest > 1)
+        open_axes = [axis for axis in unused if names[axis] in self.spec.unreduced]
+        same = [axis for axis in unused if axis not in open_axes]
+        rest = math.prod([self.mesh.axis_sizes[axis] for axis in same])
+        counts = *parts, *[each for each in (summands, rest) if each > 1]
+        order = *used, *open_axes, *same
+        return xla.Tiling(counts, self.mesh.axis_sizes, order, rest > 1, summands > 1)
 
     @cached_property
     def is_fully_replicated(self) -> bool:
-        return math.prod(self.parts(len(self.spec))) == 1
+        return math.prod(self.parts(len(self.spec))) == self.unreduced_count == 1
 
     def coordinates(self, ndim: int) -> Mapping[Device, tuple[int, ...]]:
         sizes, names = self.mesh.axis_sizes, self.mesh.axis_names
@@ -363,6 +399,8 @@ class NamedSharding(Sharding):
             # On one mesh the names decide, without a look at the part of each device.
             sizes = self.mesh.shape
             ours, theirs = self.axes(ndim), other.axes(ndim)
+            if self.spec.unreduced != other.spec.unreduced:
+                return False
             return all(
                 [name for name in a if sizes[name] > 1] == [name for name in b if sizes[name] > 1]
                 for a, b in zip(ours, theirs, strict=True)

@@ -13,6 +13,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax.errors import ShardingTypeError
+from glassjax.settings.names import later
 from glassjax.shardings.mesh import (
     AbstractMesh,
     AxisType,
@@ -22,6 +23,7 @@ from glassjax.shardings.mesh import (
     require_kept,
 )
 from glassjax.shardings.partition_spec import PartitionSpec, UnreducedKind
+from glassjax.shardings.reduction import COMPLETE, Reduction, reduction_in, with_reduction
 from glassjax.shardings.sharding import NamedSharding, Sharding, explicit_sharding
 from glassjax_stage2 import Primitive, bind1, tree_flatten, typeof
 from glassjax_stage2.shaped_array import short_dtype, typeof_named
@@ -54,6 +56,7 @@ class ShardedArray(stage2.ShapedArray):
         plain: the type without the sharding.
         mesh: the mesh.
         spec: for each array axis, the mesh axes that it is sharded over.
+        reduction: the mesh axes over which it, or its cotangent, is unreduced.
 
     >>> from glassjax.sharding import AbstractMesh, AxisType
     >>> mesh = AbstractMesh((4, 2), ("x", "y"), (AxisType.Explicit,) * 2)
@@ -61,54 +64,65 @@ class ShardedArray(stage2.ShapedArray):
     ShapedArray(f32[8@(x,y),8])
     """
 
-    __slots__ = ("mesh", "plain", "spec")
+    __slots__ = ("mesh", "plain", "reduction", "spec")
 
     plain: stage2.ShapedArray
     mesh: AbstractMesh
     spec: Spec
+    reduction: Reduction
 
     def __new__(  # type: ignore[misc]
-        cls, plain: stage2.ShapedArray, mesh: AbstractMesh, spec: Spec
+        cls,
+        plain: stage2.ShapedArray,
+        mesh: AbstractMesh,
+        spec: Spec,
+        reduction: Reduction = COMPLETE,
     ) -> stage2.ShapedArray:
-        if not any(spec):
+        if not any(spec) and reduction == COMPLETE:
             return plain
-        key = plain, mesh, spec
+        key = plain, mesh, spec, reduction
         aval = _interned.get(key)
         if aval is None:
             for module in _RULES:
                 import_module(module)
             aval = object.__new__(cls)
             aval.shape, aval.dtype, aval.weak_type = plain.shape, plain.dtype, plain.weak_type
-            aval.plain, aval.mesh, aval.spec = key
+            aval.plain, aval.mesh, aval.spec, aval.reduction = key
             aval = _interned.setdefault(key, aval)
         return aval
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ShardedArray, (self.plain, self.mesh, self.spec)
+        return ShardedArray, (self.plain, self.mesh, self.spec, self.reduction)
 
     def __str__(self) -> str:
         sizes = [f"{n}{_suffix(axes)}" for n, axes in zip(self.shape, self.spec, strict=True)]
-        return f"{short_dtype(self.dtype)}[{','.join(sizes)}]"
+        state = ", ".join(self.reduction.labels(self.mesh.axis_names))
+        return f"{short_dtype(self.dtype)}[{','.join(sizes)}]{f'{{{state}}}' if state else ''}"
+
+    def _like(self, plain: stage2.ShapedArray, spec: Spec) -> stage2.ShapedArray:
+        return ShardedArray(plain, self.mesh, spec, self.reduction)
 
     def update(self, **changes: Any) -> stage2.ShapedArray:
         plain = self.plain.update(**changes)
         keeps = plain.ndim == self.ndim
-        return ShardedArray(plain, self.mesh, self.spec) if keeps else plain
+        return self._like(plain, self.spec) if keeps else plain
 
     def without_axis(self, axis: int) -> stage2.ShapedArray:
-        plain = self.plain.without_axis(axis)
-        return ShardedArray(plain, self.mesh, self.spec[:axis] + self.spec[axis + 1 :])
+        spec = self.spec[:axis] + self.spec[axis + 1 :]
+        return self._like(self.plain.without_axis(axis), spec)
 
     def with_axis(self, axis: int, size: int) -> stage2.ShapedArray:
         spec = (*self.spec[:axis], (), *self.spec[axis:])
-        return ShardedArray(self.plain.with_axis(axis, size), self.mesh, spec)
+        return self._like(self.plain.with_axis(axis, size), spec)
 
     def accepts(self, other: stage2.ShapedArray) -> bool:
         """Return True if `other` is the same type, or the type without a sharding."""
         if not self.plain.accepts(unsharded(other)):
             return False
         return not isinstance(other, ShardedArray) or (
-            self.mesh == other.mesh and self.spec == other.spec
+            self.mesh == other.mesh
+            and self.spec == other.spec
+            and self.reduction == other.reduction
         )
 
     def convert(self, x: Any) -> Any:
@@ -138,16 +152,30 @@ class ShardedArray(stage2.ShapedArray):
                 "by sharding.reshard(x, P()); or pass the rule to `declare`, as `sharding`"
             )
         specs = rule(in_avals, found, params)
-        require_kept(str(primitive), [*map(spec_of, in_avals)], specs)
+        found_states = reduction_of_results(
+            primitive, in_avals, [*map(reduction_of, in_avals)], params, len(specs)
+        )
+        require_kept(
+            str(primitive),
+            [*map(_kept_axes, in_avals)],
+            [
+                (*spec, tuple(state.unreduced))
+                for spec, state in zip(specs, found_states, strict=True)
+            ],
+        )
         return [
-            _checked_type(primitive, in_avals, aval, mesh, spec)
-            for aval, spec in zip(found, specs, strict=True)
+            _checked_type(primitive, in_avals, aval, mesh, spec, state)
+            for aval, spec, state in zip(found, specs, found_states, strict=True)
         ]
 
 
 _interned: "dict[Any, ShardedArray]" = {}
 # Modules with rules for such types, imported when the first of these is used.
-_RULES = "glassjax.primitives.sharding_rules", "glassjax.lax.resharding"
+_RULES = (
+    "glassjax.primitives.sharding_rules",
+    "glassjax.primitives.reduction_rules",
+    "glassjax.lax.resharding",
+)
 
 
 def convert(x: Any, aval: stage2.ShapedArray) -> Any:
@@ -168,6 +196,36 @@ ShardingRule = Callable[
     [Sequence[stage2.ShapedArray], Sequence[stage2.ShapedArray], dict[str, Any]], Sequence[Spec]
 ]
 sharding_rules: dict[Primitive, ShardingRule] = {}
+
+# `rule(primitive, in_avals, states, params)`: the state of all results, or of each, from the
+# operands' states, over axes of type `Explicit`, or over the axes of a `shard_map`.
+ReductionRule = Callable[
+    [Primitive, Sequence[stage2.ShapedArray], Sequence[Reduction], dict[str, Any]],
+    Reduction | list[Reduction],
+]
+reduction_rules: dict[Primitive, ReductionRule] = {}
+
+
+_nonlinear = later("glassjax.primitives.reduction_rules", "nonlinear")
+
+
+def reduction_of_results(
+    primitive: Primitive,
+    in_avals: Sequence[stage2.ShapedArray],
+    states: Sequence[Reduction],
+    params: dict[str, Any],
+    count: int,
+) -> list[Reduction]:
+    """The states of reduction of a primitive's results.
+
+    Raises:
+        ShardingTypeError: it cannot be applied to parts; or two operands conflict.
+    """
+    if all(state == COMPLETE for state in states):
+        return [COMPLETE] * count
+    rule: ReductionRule = reduction_rules.get(primitive) or _nonlinear
+    found = rule(primitive, in_avals, states, params)
+    return found if isinstance(found, list) else [found] * count
 
 
 def _suffix(axes: Axes) -> str:
@@ -195,10 +253,20 @@ def sharded_type(aval: stage2.ShapedArray) -> "ShardedArray | None":
     return aval
 
 
+def reduction_of(aval: stage2.ShapedArray) -> Reduction:
+    """The mesh axes of type `Explicit` over which arrays of a type are unreduced or reduced."""
+    sharded = sharded_type(aval)
+    return sharded.reduction if sharded else COMPLETE
+
+
+def _kept_axes(aval: stage2.ShapedArray) -> Spec:
+    return (*spec_of(aval), tuple(reduction_of(aval).unreduced))
+
+
 def with_spec(aval: stage2.ShapedArray, mesh: AbstractMesh, spec: Spec) -> stage2.ShapedArray:
     """The type with another sharding, also inside a varying type."""
     if type(aval) in (stage2.ShapedArray, ShardedArray):
-        return ShardedArray(unsharded(aval), mesh, spec)
+        return ShardedArray(unsharded(aval), mesh, spec, reduction_of(aval))
     return aval.with_plain(with_spec(aval.plain, mesh, spec))  # type: ignore[attr-defined]
 
 
@@ -212,8 +280,10 @@ def sharding_of_type(aval: stage2.ShapedArray) -> NamedSharding:
     """The sharding in a type, on an abstract mesh."""
     entries = [axes[0] if len(axes) == 1 else axes or None for axes in spec_of(aval)]
     sharded = sharded_type(aval)
-    mesh = sharded.mesh if sharded else AbstractMesh((), ())
-    return NamedSharding(mesh, PartitionSpec(*entries))
+    if sharded is None:
+        return NamedSharding(AbstractMesh((), ()), PartitionSpec(*entries))
+    spec = with_reduction(PartitionSpec(*entries), sharded.reduction)
+    return NamedSharding(sharded.mesh, spec)
 
 
 _type: Any = stage2.ShapedArray
@@ -246,7 +316,8 @@ def type_at(aval: stage2.ShapedArray, sharding: Sharding | None) -> stage2.Shape
         _meshes_of_types.setdefault(sharding.mesh.abstract_mesh, set()).add(sharding.mesh)
     explicit = {*sharding.mesh.explicit_axes}
     spec = [tuple([name for name in axes if name in explicit]) for axes in sharding.axes(aval.ndim)]
-    return ShardedArray(aval, sharding.mesh.abstract_mesh, tuple(spec))
+    state = reduction_in(sharding.spec).along(explicit)
+    return ShardedArray(aval, sharding.mesh.abstract_mesh, tuple(spec), state)
 
 
 def calls_programs(primitive: Primitive, params: dict[str, Any]) -> bool:
@@ -282,9 +353,10 @@ def _checked_type(
     aval: stage2.ShapedArray,
     mesh: AbstractMesh,
     spec: Spec,
+    state: Reduction,
 ) -> stage2.ShapedArray:
     """The type of a result, after checking its sharding."""
-    found = ShardedArray(aval, mesh, spec)
+    found = ShardedArray(aval, mesh, spec, state)
     names = [name for axes in spec for name in axes]
     role = f"{primitive} of {listed(in_avals)}: the result would be {found}"
     if len({*names}) < len(names):
@@ -328,8 +400,9 @@ def resharded(name: str, x: Any, sharding: Any, role: str = "out_sharding") -> A
         sharding.shard_shape(typeof(x).shape)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
-    after = spec_of(type_at(unsharded(typeof(x)), sharding))
-    require_in_place(name, spec_of(typeof(x)), after)
+    before = typeof(x)
+    after = type_at(unsharded(before), sharding)
+    require_in_place(name, _kept_axes(before), _kept_axes(after))
     return bind1(reshard_p, x, sharding=sharding)
 
 
@@ -354,14 +427,19 @@ def sharded_like(x: Any, aval: stage2.ShapedArray) -> Any:
 
 
 def cast_cotangent(ct: Any, aval: stage2.ShapedArray) -> Any:
-    """A cotangent, or a tangent, with the sharding of a type."""
-    wanted, found = spec_of(aval), typeof(ct)
-    if wanted == spec_of(found) or found.dtype == stage2.float0:
-        return ct
+    """A cotangent of a value of type `aval`: sharded as that, in the dual state of reduction."""
+    return _cast(ct, aval, reduction_of(aval).dual)
+
+
+def _cast(x: Any, aval: stage2.ShapedArray, state: Reduction) -> Any:
+    wanted, found = spec_of(aval), typeof(x)
+    same = wanted == spec_of(found) and state == reduction_of(found)
+    if same or found.dtype == stage2.float0:
+        return x
     sharded = sharded_type(aval) or sharded_type(found)
     assert sharded is not None  # the types differ, so one has a sharding
-    spec = PartitionSpec(*wanted)
-    return bind1(reshard_p, ct, sharding=NamedSharding(sharded.mesh, spec))
+    spec = with_reduction(PartitionSpec(*wanted), state)
+    return bind1(reshard_p, x, sharding=NamedSharding(sharded.mesh, spec))
 
 
 def sharded_as(tangents: Any, primals: Any) -> Any:
@@ -373,7 +451,7 @@ def sharded_as(tangents: Any, primals: Any) -> Any:
     ):
         return tangents  # no shardings; a mismatch is an error elsewhere
     pairs = zip(leaves, map(typeof, values), strict=True)
-    return stage2.tree_unflatten(treedef, [cast_cotangent(t, aval) for t, aval in pairs])
+    return stage2.tree_unflatten(treedef, [_cast(t, aval, reduction_of(aval)) for t, aval in pairs])
 
 
 def takes_out_sharding(function: Function) -> Function:
@@ -402,13 +480,27 @@ def takes_out_sharding(function: Function) -> Function:
         sharded = [
             sharded_type(x.aval) for x in stage2.tree_leaves((args, kwargs)) if hasattr(x, "aval")
         ]
+        _require_summed(caller, sharding, sharded)
         args, kwargs = stage2.tree_map(leave_to_compiler, (args, kwargs))
         outs = stage2.tree_map(lambda x: resharded(caller, x, sharding), function(*args, **kwargs))
-        before = [aval.spec for aval in sharded if aval is not None]
-        require_kept(caller, before, [spec_of(typeof(x)) for x in stage2.tree_leaves(outs)])
+        before = [_kept_axes(aval) for aval in sharded if aval is not None]
+        require_kept(caller, before, [_kept_axes(typeof(x)) for x in stage2.tree_leaves(outs)])
         return outs
 
     return sharded_function  # type: ignore[return-value]
+
+
+def _require_summed(
+    caller: str, sharding: NamedSharding, operands: Sequence[ShardedArray | None]
+) -> None:
+    """Raise an error if a result is to be unreduced over an axis that shards no operand."""
+    names = {name for aval in operands if aval for axes in _kept_axes(aval) for name in axes}
+    for name in sharding.spec.unreduced - names:
+        given = listed([aval for aval in operands if aval]) or "operands without shardings"
+        raise ShardingTypeError(
+            f"{caller} of {given}: out_sharding={sharding.spec} leaves the result unreduced over "
+            f"{name!r}, which shards no operand, so nothing is summed along it. Leave it out"
+        )
 
 
 # `ShapedArray` for users, with a sharding.
@@ -464,8 +556,9 @@ class ManualAxisType:
 
     Attributes:
         varying: the mesh axes along which each device may hold a different value.
-        unreduced, reduced: the axes of unreduced values, which are unsupported.
-        unreduced_kind: the operation that combines them.
+        unreduced: the mesh axes along which each device holds a part of the value.
+        reduced: the mesh axes along which each device holds a part of its cotangent.
+        unreduced_kind: the operation that combines the parts.
 
     >>> glassjax.typeof(jnp.ones(2)).manual_axis_type.varying
     frozenset()

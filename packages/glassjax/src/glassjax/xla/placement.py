@@ -25,18 +25,20 @@ class Tiling(NamedTuple):
     """A tiling of an array over the devices of a mesh.
 
     Attributes:
-        parts: the number of parts along each axis of the array, and as a last axis, if any, the
-            number of devices with the same part.
+        parts: the number of parts along each axis of the array; then, if there are several, the
+            number of devices whose parts are to be combined; and the number with the same part.
         mesh_sizes: the sizes of the mesh axes.
         order: the mesh axes, in the order of the array axes that are sharded over them, and then
             the unused ones.
         repeats: whether `parts` has an axis for devices with the same part.
+        is_unreduced: whether it has one for devices whose parts are to be combined.
     """
 
     parts: tuple[int, ...]
     mesh_sizes: tuple[int, ...]
     order: tuple[int, ...]
     repeats: bool
+    is_unreduced: bool = False
 
 
 WHOLE = None  # in place of a tiling: each device holds the whole array
@@ -47,7 +49,9 @@ def hlo_sharding(tiling: Tiling | None) -> Any:
     xla_client = import_module("jaxlib.xla_client")
     if tiling is None:
         return xla_client.HloSharding.replicate()
-    types = [xla_client.OpSharding.Type.REPLICATED] if tiling.repeats else []
+    kinds = xla_client.OpSharding.Type
+    types = [kinds.UNREDUCED] if tiling.is_unreduced else []
+    types += [kinds.REPLICATED] if tiling.repeats else []
     return xla_client.HloSharding.iota_tile(
         dims=tiling.parts,
         reshape_dims=tiling.mesh_sizes,

@@ -9,7 +9,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 import glassjax_stage3 as stage3
-from glassjax.errors import ConcretizationTypeError
+from glassjax.errors import ConcretizationTypeError, ShardingTypeError
 from glassjax.errors.arguments import require_fit
 from glassjax.lax.control_flow.program_cache import keeps_programs, scan_in_python
 from glassjax.lax.control_flow.while_loop import repeat_while
@@ -20,9 +20,11 @@ from glassjax.runtime import refs as references
 from glassjax.runtime.array import to_array, tree_to_arrays
 from glassjax.runtime.effects import has_effects
 from glassjax.runtime.evaluation import evaluated_by_library
+from glassjax.runtime.inspection import as_typed
 from glassjax.settings.names import counted
 from glassjax.settings.number_types import promote
 from glassjax.settings.options import jit_is_disabled
+from glassjax.shardings.types import reduction_of
 from glassjax.transforms import checkpoint
 from glassjax.transforms.backward_logs import log_from_program
 from glassjax.transforms.vmap import vmap
@@ -92,6 +94,12 @@ def scan_type(*in_avals: ShapedArray, **params: Any) -> list[ShapedArray]:
         if x.shape[:1] != (length,):
             raise TypeError(f"scan: expected {counted(length, 'element')}, found {x}")
     elements = [x.without_axis(0) for x in xs]
+    for x in xs:
+        if reduction_of(x).unreduced:  # the partitioner would make wrong sums
+            raise ShardingTypeError(
+                f"scan over elements of {x}, which is unreduced: combine the parts first, by "
+                "sharding.reshard"
+            )
     require_accepted("scan: the body", jaxpr.in_avals, [*consts, *carry, *elements])
     results = jaxpr.out_avals[num_carry:]
     return [
@@ -376,7 +384,8 @@ def _scan_lower(
     # The remaining length % unroll iterations are written out behind the loop.
     in_loop = length - length % unroll
     # Results start as zeros, and every element is overwritten.
-    state = [number(0), *init, *(b.constant(0, aval) for aval in out_avals[num_carry:])]
+    zeros = [as_typed(b, b.constant(0, aval), aval) for aval in out_avals[num_carry:]]
+    state = [number(0), *init, *zeros]
     if in_loop > unroll:
         state = loops.while_text(b, state, condition, iteration_text)
     elif in_loop:
@@ -405,12 +414,13 @@ def _iteration_element(b: FunctionBuilder, x: Value, position: Value, zero: Valu
 
 def _with_element(b: FunctionBuilder, ys: Value, y: Value, position: Value, zero: Value) -> Value:
     """`ys` with `y` at a position along its first axis."""
-    piece = b.reshape(y, (1, *y.aval.shape))
+    piece = as_typed(b, b.reshape(y, (1, *y.aval.shape)), ys.aval)
     operands = [ys, piece, position, *[zero] * y.aval.ndim]
     names = ", ".join(x.name for x in operands)
-    return b.emit(
+    (out,) = b.emit(
         f"stablehlo.dynamic_update_slice {names} : {signature(operands, [ys.aval])}", ys.aval
-    )[0]
+    )
+    return as_typed(b, out, ys.aval)
 
 
 def _scan_jvp(
