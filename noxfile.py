@@ -411,7 +411,7 @@ def compat(session: nox.Session) -> None:
     """Runs libraries written for JAX without it; `-- --quick` some, `-- optax` one of them."""
     skip_below_python_312(session, "flax and others are run in releases for these")
     install_as_jax(session)
-    install_once(session, *group("compat"))
+    install_once(session, *group("compat-quick" if "--quick" in session.posargs else "compat"))
     session.run("python", "-W", "ignore", "-m", "compat", *session.posargs)
 
 
