@@ -73,6 +73,7 @@ PAGES = (
         "glassjax/transformations", "Transformations", TOP, "transforms", "runtime.jit",
         "runtime.staging", ".ensure_compile_time_eval",
         "parallel", ".ShapeDtypeStruct", ".checkpoint_policies", "runtime.named_scope", ".typeof",
+        "runtime.inlining",
         more=("glassjax.custom_derivatives", "glassjax.custom_batching", "glassjax.ad_checkpoint"),
     ),
     family(

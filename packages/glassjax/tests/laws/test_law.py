@@ -68,11 +68,14 @@ OF_KEYS = {
     *("random_wrap", "random_unwrap", "random_gamma"),
 }
 # Nor do these mean anything without the name of an axis, or a mesh: their laws are in
-# tests/lax/test_collectives.py and tests/devices/sharding/test_shard_map.py.
+# tests/lax/test_collectives.py, and test_shard_map.py and test_unreduced.py of
+# tests/devices/sharding.
 OF_AXES = {
     *("psum", "pmax", "pmin", "all_gather", "all_gather_invariant"),
     *("psum_scatter", "all_to_all", "ppermute"),
     *("axis_index", "pvary", "shard_map"),
+    *("all_gather_reduced", "preduced", "reduced_vary_cast", "unreduced_psum"),
+    *("unreduced_reduce_scatter", "vary_unreduced_cast"),
 }
 # Nor does this mean the same on each platform: tests/runtime/test_platforms.py.
 OF_PLATFORMS = {"platform_index"}
