@@ -112,6 +112,18 @@ def test_a_program_with_these_parameters_is_evaluated(name):
             np.testing.assert_allclose(x, y, rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("scatter", "expected"),
+    [("scatter_add", 5), ("scatter_mul", 6), ("scatter_min", 2), ("scatter_max", 3)],
+)
+def test_the_program_in_a_scatter_combines_two_elements(scatter, expected):
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    x, indices = jnp.zeros(3), jnp.array([[1]])
+    program = glassjax.make_jaxpr(getattr(lax, scatter), static_argnums=3)
+    (eqn,) = (e for e in program(x, indices, x[:1], numbers).eqns if "scatter" in str(e.primitive))
+    assert glassjax.core.eval_jaxpr(eqn.params["update_jaxpr"], (), 2.0, 3.0) == [expected]
+
+
 def test_a_program_that_is_read_again_is_compiled_once():
     closed = glassjax.make_jaxpr(glassjax.jit(lambda x: jnp.exp(x) * 2))(X)
     events = []

@@ -6,6 +6,7 @@ handed to users has them all, and whatever takes a program or parameters from us
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -15,7 +16,8 @@ from glassjax.runtime.inlining import Inline
 from glassjax.settings.tracers import printed_type
 from glassjax.shardings.mesh import Mesh
 from glassjax_stage2 import Primitive, ShapedArray
-from glassjax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from glassjax_stage3 import ClosedJaxpr, Jaxpr, abstract_eval_rules
+from glassjax_stage3.jaxpr import JaxprEqn, Var
 
 Params = dict[str, Any]
 
@@ -222,9 +224,9 @@ def _read_slice(params: Params) -> Params:
 
 def _write_scatter(params: Params, eqn: JaxprEqn) -> Params:
     """Add the program that combines two elements, implied by the name of the primitive."""
-    combine = COMBINE.get(eqn.primitive.name)
     program = None
-    if combine is not None:
+    if eqn.primitive.name in COMBINE:
+        combine = _primitive_named(COMBINE[eqn.primitive.name])
         old, new, out = (Var(ShapedArray((), eqn.outvars[0].aval.dtype)) for _ in range(3))
         program = Jaxpr([], [old, new], [JaxprEqn(combine, [old, new], [out], {})], [out])
     return params | {"update_jaxpr": program, "update_consts": ()}
@@ -267,7 +269,12 @@ def _same(params: Params) -> Params:
     return params
 
 
-COMBINE = {f"scatter_{name}": Primitive(name) for name in ("add", "mul", "min", "max")}
+@cache
+def _primitive_named(name: str) -> Primitive:
+    return next(primitive for primitive in abstract_eval_rules if primitive.name == name)
+
+
+COMBINE = {f"scatter_{name}": name for name in ("add", "mul", "min", "max")}
 ELEMENTARY = (
     "cbrt", "cos", "erfc", "exp", "exp2", "expm1", "log", "log1p", "logistic", "rsqrt", "sin",
     "sqrt", "tan", "tanh",
