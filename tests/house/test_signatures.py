@@ -87,6 +87,11 @@ NEWER = {
     "method": "random.beta random.chisquare random.gamma random.loggamma random.poisson",
     "static_argnames": "checkpoint remat",
 }
+# Parameters that JAX does not have, by the functions that do.
+BEYOND = {
+    "max_steps": "lax.while_loop",
+    "checkpoints": "lax.while_loop",
+}
 # Parameters that the oldest JAX we are tested with calls by another name.
 RENAMED = {("axis_shapes", "make_mesh"): "axis_sizes"}
 # Context managers that set an option; JAX has one signature for all of them.
@@ -110,7 +115,7 @@ def pairs_of(table):
     return {(name, function) for name, functions in table.items() for function in functions.split()}
 
 
-LACKING, ADDED = pairs_of(NOT_YET), pairs_of(NEWER)
+LACKING, ADDED = pairs_of(NOT_YET), pairs_of(NEWER) | pairs_of(BEYOND)
 
 
 def module_of(package, module):

@@ -1009,7 +1009,7 @@ BODIES = {
     "fori": lambda x, w: glassjax.lax.fori_loop(
         0, 3, lambda i, c: glassjax.numpy.sin(c @ w) + glassjax.lax.pmean(c, "y"), x
     ),
-    "while": lambda x, w: glassjax.experimental.while_loop(
+    "while": lambda x, w: glassjax.lax.while_loop(
         lambda c: c[0] < 3,
         lambda c: (c[0] + 1, glassjax.numpy.sin(c[1] @ w)),
         (0, x),

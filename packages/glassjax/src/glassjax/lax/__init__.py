@@ -20,7 +20,8 @@ _lazy_facade(
             psum psum_scatter pswapaxes ragged_all_to_all
         """,
         ".control_flow.conditionals": "cond platform_dependent switch",
-        ".control_flow.scan": "fori_loop map scan",
+        ".control_flow.fori_loop": "fori_loop",
+        ".control_flow.scan": "map scan",
         ".control_flow.solves": "custom_linear_solve custom_root",
         ".control_flow.while_loop": "while_loop",
         ".conversion": "bitcast_convert_type convert_element_type",

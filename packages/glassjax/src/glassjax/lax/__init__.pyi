@@ -30,7 +30,7 @@ from glassjax.lax.collectives import ragged_all_to_all as ragged_all_to_all
 from glassjax.lax.control_flow.conditionals import cond as cond
 from glassjax.lax.control_flow.conditionals import platform_dependent as platform_dependent
 from glassjax.lax.control_flow.conditionals import switch as switch
-from glassjax.lax.control_flow.scan import fori_loop as fori_loop
+from glassjax.lax.control_flow.fori_loop import fori_loop as fori_loop
 from glassjax.lax.control_flow.scan import map as map
 from glassjax.lax.control_flow.scan import scan as scan
 from glassjax.lax.control_flow.solves import custom_linear_solve as custom_linear_solve

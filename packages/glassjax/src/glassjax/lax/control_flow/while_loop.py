@@ -1,13 +1,16 @@
 """`while_loop`, under every transformation."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 import glassjax_stage2 as stage2
 import glassjax_stage3 as stage3
+from glassjax.lax.control_flow.conditionals import cond
 from glassjax.lax.control_flow.program_cache import keeps_programs, while_in_python
+from glassjax.lax.control_flow.scan import scan
+from glassjax.lax.gathering import default_fill_value
 from glassjax.lax.reductions import reduce_or
 from glassjax.primitives import higher_order, loops
 from glassjax.primitives.axes import plain_type, varying_program_rules, vma_of
@@ -16,11 +19,17 @@ from glassjax.runtime import refs as references
 from glassjax.runtime.array import to_array, tree_to_arrays
 from glassjax.runtime.effects import has_effects
 from glassjax.runtime.evaluation import evaluated_by_library
+from glassjax.settings.number_types import is_key_type
 from glassjax.settings.options import jit_is_disabled
-from glassjax.transforms.checkpoint import name_p
+from glassjax.transforms.autodiff import jvp
+from glassjax.transforms.checkpoint import checkpoint, name_p
+from glassjax.transforms.custom_derivatives import custom_jvp
+from glassjax.transforms.custom_vmap import custom_vmap
 from glassjax.tree_util import treedef_tuple
 from glassjax_stage2 import ShapedArray, Zero, bind, typeof
 from glassjax_stage2.arguments import FlatFunction, argument_names, require_function
+from glassjax_stage2.functions import full_like, one_int
+from glassjax_stage2.shaped_array import is_inexact
 from glassjax_stage2.source import name_of
 from glassjax_stage2.tangent import instantiate, tangent_type
 from glassjax_stage2.tree import tree_flatten, tree_unflatten
@@ -297,8 +306,8 @@ def _while_transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]
     raise ValueError(
         "reverse-mode differentiation of while_loop, or of fori_loop with bounds that are traced, "
         "needs residuals of every iteration, and the trip count is unknown. "
-        "Use scan, fori_loop with bounds that are Python ints, or experimental.while_loop, which "
-        "takes a bound; forward mode (jvp, jacfwd) works."
+        "Give while_loop a bound, by max_steps, or use scan, or fori_loop with bounds that are "
+        "Python ints; forward mode (jvp, jacfwd) works."
     )
 
 
@@ -458,35 +467,80 @@ Carry = TypeVar("Carry")
 
 
 @evaluated_by_library
-@keeps_programs("cond_fun", "body_fun")
+@keeps_programs("cond_fun", "body_fun", "max_steps", "checkpoints")
 def while_loop(
-    cond_fun: Callable[[Carry], Any], body_fun: Callable[[Carry], Carry], init_val: Carry
+    cond_fun: Callable[[Carry], Any],
+    body_fun: Callable[[Carry], Carry],
+    init_val: Carry,
+    *,
+    max_steps: int | None = None,
+    checkpoints: int = 16,
 ) -> Carry:
     """Apply `body_fun` to its own result repeatedly, while `cond_fun` of it is true.
+
+    With `max_steps`, which JAX does not have, the loop is differentiable in reverse mode as well.
+    With `n` checkpoints there are log `max_steps` to base `n` levels. Reverse mode keeps `n`
+    carries for each level, and computes each step once per level: with two levels, the memory is
+    that of two square roots of `max_steps` carries. Its time grows with the number of steps taken,
+    not with `max_steps`. Under `vmap` the loop continues while any example does.
+
+    If the condition still holds after `max_steps` steps, there is no result. Then each part of the
+    carry that the body changes is NaN, and so are its derivatives; integers have the least value of
+    their dtype, or the greatest if it is unsigned, booleans are True, and random keys are the last
+    ones. To stop there without that, count the steps in the carry, and let `cond_fun` compare them.
 
     Arguments:
         cond_fun: function of the carry that returns a boolean scalar.
         body_fun: function of the carry that returns the next one, of the same structure and
             types.
         init_val: the initial carry, a pytree of arrays.
+        max_steps: the greatest number of steps until the condition is false; None: unknown.
+        checkpoints: the number of carries that reverse mode keeps per level, 2 or more.
 
     Returns:
         The first carry for which `cond_fun` is false.
 
     Raises:
-        TypeError: `cond_fun` does not return a boolean scalar, or the carry changes its type.
-        ValueError: it is differentiated in reverse mode, which requires the number of iterations in
-            advance: use `scan`, or `fori_loop` with bounds that are not tracers.
+        TypeError: `cond_fun` does not return a boolean scalar, the carry changes its type, or
+            `max_steps` or `checkpoints` is not an int.
+        ValueError: it is differentiated in reverse mode without `max_steps`; `max_steps` is
+            negative, or `checkpoints` less than 2.
 
     >>> import glassjax.numpy as jnp
     >>> while_loop(lambda x: x < 100, lambda x: x * 3, jnp.int32(1))
     Array(243, dtype=int32)
+    >>> def power(x):  # the first one that is at least 10
+    ...     return while_loop(lambda y: y < 10, lambda y: x * y, x, max_steps=100)
+    >>> glassjax.value_and_grad(power)(jnp.float32(2))
+    (Array(16., dtype=float32), Array(32., dtype=float32))
     """
-    return repeat_while(cond_fun, body_fun, init_val)
+    if max_steps is None:
+        return repeat_while(cond_fun, body_fun, init_val)
+    bound = Bound(
+        one_int("while_loop: max_steps", max_steps),
+        one_int("while_loop: checkpoints", checkpoints),
+    )
+    if bound.steps < 0 or bound.checkpoints < 2:
+        raise ValueError(
+            "while_loop: max_steps must be at least 0 and checkpoints at least 2, found "
+            f"{bound.steps} and {bound.checkpoints}"
+        )
+    return repeat_while(cond_fun, body_fun, init_val, bound=bound)
+
+
+class Bound(NamedTuple):
+    """The greatest number of steps of a loop, and the number of carries kept per level."""
+
+    steps: int
+    checkpoints: int
 
 
 def repeat_while(
-    cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any, counts: bool = False
+    cond_fun: Callable[..., Any],
+    body_fun: Callable[..., Any],
+    init_val: Any,
+    counts: bool = False,
+    bound: Bound | None = None,
 ) -> Any:
     """`while_loop`, or with `counts` a `fori_loop`, whose users see only its last carry entry."""
     for function in (cond_fun, body_fun):
@@ -494,13 +548,14 @@ def repeat_while(
 
     def stage_loop(refs: Sequence[references.Ref]) -> Any:
         if not refs:
-            return _repeat_alone(cond_fun, body_fun, init_val, counts)
+            return _repeat_alone(cond_fun, body_fun, init_val, counts, bound)
         body = references.passing(refs, body_fun)
         state = _repeat_alone(
             lambda state: references.passing(refs, cond_fun)(*state)[1],
             lambda state: body(*state),
             (references.values_of(refs), init_val),
             counts,
+            bound,
         )
         references.write_all(refs, state[0])
         return state[1]
@@ -509,10 +564,14 @@ def repeat_while(
 
 
 def _repeat_alone(
-    cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any, counts: bool
+    cond_fun: Callable[..., Any],
+    body_fun: Callable[..., Any],
+    init_val: Any,
+    counts: bool,
+    bound: Bound | None,
 ) -> Any:
     """`repeat_while` of functions that use no references of the surrounding code."""
-    if jit_is_disabled():
+    if jit_is_disabled() and bound is None:
         done = while_in_python(cond_fun, body_fun, tree_to_arrays(init_val))
         if done:
             return tree_to_arrays(done[0])
@@ -557,15 +616,99 @@ def _repeat_alone(
     )
     seen, _ = partition(is_const, seen)
     changing, invariant = partition(is_const, init)
-    outs = bind(
-        while_p,
-        *cond_consts,
-        *invariant,
-        *closed.consts,
-        *changing,
-        cond_jaxpr=Jaxpr([], [*cond_operands, *seen], cond_jaxpr.eqns, cond_jaxpr.outvars),
-        body_jaxpr=body_jaxpr,
-        cond_consts=len(cond_consts),
-        body_consts=len(invariant) + len(closed.consts),
-    )
+    condition_jaxpr = Jaxpr([], [*cond_operands, *seen], cond_jaxpr.eqns, cond_jaxpr.outvars)
+    body_consts = [*invariant, *closed.consts]
+    if bound is None:
+        outs = bind(
+            while_p,
+            *cond_consts,
+            *body_consts,
+            *changing,
+            cond_jaxpr=condition_jaxpr,
+            body_jaxpr=body_jaxpr,
+            cond_consts=len(cond_consts),
+            body_consts=len(body_consts),
+        )
+    else:
+        programs = condition_jaxpr, body_jaxpr
+        outs = _repeat_bounded(programs, cond_consts, body_consts, changing, bound)
     return tree_unflatten(tree, map(to_array, merge(is_const, outs, invariant)))
+
+
+# A loop with a bound, through which reverse mode goes.
+#
+# To be differentiated, it becomes nested loops: the outermost one has one iteration for each saved
+# carry, and each iteration runs a loop of the next level under `checkpoint`. So a level keeps only
+# the carries at the start of its iterations, and no other value outlives a step.
+
+
+def _repeat_bounded(
+    programs: tuple[Jaxpr, Jaxpr],
+    cond_consts: Sequence[Any],
+    body_consts: Sequence[Any],
+    init: Sequence[Any],
+    bound: Bound,
+) -> list[Any]:
+    """The last carry of a bounded loop; no numbers if its condition holds after the last step."""
+    condition, body = programs
+
+    def state_of(steps: Any, carry: Sequence[Any], cond_consts: Sequence[Any]) -> list[Any]:
+        return [steps, eval_jaxpr(condition, [], *cond_consts, *carry)[0], *carry]
+
+    def step(state: Sequence[Any], consts: Any) -> list[Any]:
+        steps, _, *carry = state
+        cond_consts, body_consts = consts
+        return state_of(steps + 1, eval_jaxpr(body, [], *body_consts, *carry), cond_consts)
+
+    def continues(state: Sequence[Any]) -> Any:
+        return state[1] & (state[0] < bound.steps)
+
+    @custom_jvp
+    def repeated(consts: Any, state: Any) -> Any:
+        return repeat_while(continues, lambda state: step(state, consts), state)
+
+    def nested(consts: Any, state: Any) -> Any:
+        def up_to(count: int, state: Any) -> Any:
+            if count <= 1:
+                return cond(continues(state), lambda s: step(s, consts), lambda s: s, state)
+            part = -(-count // bound.checkpoints)
+
+            def level(state: Any, _: None) -> tuple[Any, None]:
+                return up_to(part, state), None
+
+            def whole(state: Any) -> Any:
+                return scan(checkpoint(level), state, length=bound.checkpoints)[0]
+
+            return cond(_anywhere(continues(state)), whole, lambda s: s, state)
+
+        return up_to(bound.steps, state)
+
+    repeated.defjvp(lambda primals, tangents: jvp(nested, primals, tangents))
+    state = state_of(to_array(np.int32(0)), init, cond_consts)
+    _, unfinished, *carry = repeated((list(cond_consts), list(body_consts)), state)
+    return [_unless(unfinished, x) for x in carry]
+
+
+@custom_vmap
+def _anywhere(active: Any) -> Any:
+    """A boolean; for a batch of them, True if any is."""
+    return active
+
+
+@_anywhere.def_vmap
+def _in_the_batch(axis_size: int, in_batched: Any, active: Any) -> tuple[Any, bool]:
+    return _anywhere(reduce_or(active, (0,)) if in_batched[0] else active), False
+
+
+def _unless(unfinished: Any, x: Any) -> Any:
+    """A part of the carry, unless the loop is unfinished: then NaN, or what stands for it."""
+    aval = typeof(x)
+    if is_key_type(aval.dtype):
+        return x
+    unfinished = stage2.broadcast_in_dim(unfinished, aval.shape, ())
+    fill = full_like(x, default_fill_value(aval.dtype))
+    if is_inexact(aval.dtype):
+        # The derivative of a product with NaN is NaN. In a finished loop the factor is 1: zero
+        # cotangents times NaN would be NaN as well.
+        fill = x * stage2.select_n(unfinished, full_like(x, 1), fill)
+    return stage2.select_n(unfinished, x, fill)

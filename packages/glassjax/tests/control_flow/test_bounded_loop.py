@@ -1,4 +1,4 @@
-"""`experimental.while_loop`: loops with unknown trip counts, also in reverse mode."""
+"""`while_loop` with `max_steps`: loops with unknown trip counts, also in reverse mode."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ from rows import for_each
 import glassjax
 import glassjax.numpy as jnp
 from glassjax import lax
-from glassjax.experimental import while_loop
 
 
 def step(a, x):
@@ -15,7 +14,7 @@ def step(a, x):
 
 
 def looped(a, x, n, max_steps=60, checkpoints=4):
-    return while_loop(
+    return lax.while_loop(
         lambda carry: carry["i"] < n,
         lambda carry: {"x": step(a, carry["x"]), "i": carry["i"] + 1},
         {"x": x, "i": 0},
@@ -74,25 +73,63 @@ def test_a_loop_that_nothing_is_around(derivative):
     close(of(lambda a, x: looped(a, x, 4))(A, X), of(lambda a, x: scanned(a, x, 4))(A, X))
 
 
-def test_it_ends_after_the_most_steps():
+def test_a_loop_may_take_the_most_steps():
     cases = [(most, count) for most in (0, 1, 9, 16) for count in (2, 3, 16, 100)]
 
     def value_and_gradient(f):
         return f(A, X), DERIVATIVES["grad"](f)(A, X)
 
     @glassjax.jit
-    def ends(n):
+    def ends():
         ours = [
-            value_and_gradient(lambda a, x, case=case: looped(a, x, n, *case)) for case in cases
+            value_and_gradient(lambda a, x, case=case: looped(a, x, case[0], *case))
+            for case in cases
         ]
         return ours, {
             most: value_and_gradient(lambda a, x, most=most: scanned(a, x, most))
             for most, _ in cases
         }
 
-    ours, expected = ends(1000)
+    ours, expected = ends()
     for (most, _), found in zip(cases, ours, strict=True):
         close(found, expected[most])
+
+
+@for_each("derivative", DERIVATIVES)
+def test_a_loop_that_needs_more_steps_has_no_number(derivative):
+    """A result after the last step would be silently wrong."""
+    for most in (1, 16):
+        of = DERIVATIVES[derivative](lambda a, x, most=most: looped(a, x, most + 1, most))
+        for found in glassjax.tree.leaves(glassjax.jit(of)(A, X)):
+            # what does not depend on the carry is zero in any case
+            assert np.isnan(found).any()
+            assert not np.any(np.nan_to_num(found))
+
+
+def test_what_stands_for_numbers_of_other_kinds():
+    def loop(n):
+        init = (jnp.int8(5), jnp.uint8(5), True, jnp.complex64(2j), jnp.float16(2), jnp.int32(0))
+        return lax.while_loop(
+            lambda carry: carry[-1] < n,
+            lambda carry: (
+                carry[0],
+                carry[1] + 1,
+                carry[2] & True,
+                carry[3] * 1,
+                -carry[4],
+                carry[5] + 1,
+            ),
+            init,
+            max_steps=2,
+        )
+
+    finished, unfinished = glassjax.vmap(loop)(jnp.array([2, 3]))[:-1], loop(3)
+    assert [x[0].item() for x in finished] == [5, 7, True, 2j, 2.0]
+    for found in (unfinished[:-1], [x[1] for x in finished]):
+        constant, unsigned, truth, *inexact = found
+        assert (constant, unsigned, truth) == (5, 255, True)
+        assert np.isnan(inexact).all()
+    assert unfinished[-1] == np.iinfo(np.int32).min
 
 
 def test_each_example_takes_its_own_steps():
@@ -120,11 +157,11 @@ def counted_steps(function):
 
 def test_the_time_is_that_of_the_steps_taken():
     def gradient(body):
-        f = lambda x: while_loop(lambda x: x < 1.1, body, x, max_steps=10**6, checkpoints=10)  # noqa: E731
+        f = lambda x: lax.while_loop(lambda x: x < 1.1, body, x, max_steps=10**6, checkpoints=10)  # noqa: E731
         return glassjax.jit(glassjax.grad(f))(jnp.float32(1))
 
     def mapped(body):
-        f = lambda x: while_loop(lambda x: x < 1.1, body, x, max_steps=10**6, checkpoints=10)  # noqa: E731
+        f = lambda x: lax.while_loop(lambda x: x < 1.1, body, x, max_steps=10**6, checkpoints=10)  # noqa: E731
         return glassjax.jit(glassjax.vmap(f))(jnp.array([1.0, 1.05]))
 
     assert counted_steps(mapped) <= 2 * 10
@@ -147,7 +184,7 @@ def test_memory_grows_with_the_logarithm_of_the_most_steps():
 
 def test_what_is_closed_over_has_derivatives():
     def loss(w):
-        return while_loop(lambda x: x < 10 * w, lambda x: x * w, w, max_steps=20)
+        return lax.while_loop(lambda x: x < 10 * w, lambda x: x * w, w, max_steps=20)
 
     assert glassjax.grad(loss)(2.0) == 5 * 2.0**4  # which is w ** 5
 
@@ -162,4 +199,4 @@ def test_what_is_closed_over_has_derivatives():
 )
 def test_wrong_options(options, error):
     with pytest.raises(error, match="while_loop"):
-        while_loop(lambda x: x < 3, lambda x: x + 1, 0, **options)
+        lax.while_loop(lambda x: x < 3, lambda x: x + 1, 0, **options)
