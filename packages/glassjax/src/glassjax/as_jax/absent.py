@@ -8,8 +8,6 @@ REASONS = {
         jax.experimental.EArray jax.experimental.primal_tangent_dtype
         jax.experimental.hijax.HiPspec jax.experimental.hijax.HiType
         jax.experimental.hijax.MappingSpec jax.experimental.hijax.register_hitype""",
-    "Sizes are numbers when a function is traced: export one program for each shape.": """
-        jax.export.SymbolicScope jax.export.symbolic_*""",
     "Python runs in the calling process only; this runs it where remote devices are.": """
         jax.experimental.colocated_python.*""",
     "A process has one client for each platform, made from the settings when first used.": """

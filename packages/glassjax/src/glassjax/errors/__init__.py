@@ -75,7 +75,7 @@ class JAXIndexError(IndexError):
 
 
 class InconclusiveDimensionOperation(Exception):
-    """An error of arithmetic on unknown sizes; here all sizes are ints."""
+    """An int or a comparison of symbolic sizes was needed that depends on their variables."""
 
     __module__ = "glassjax.errors"  # as tracebacks show it
 

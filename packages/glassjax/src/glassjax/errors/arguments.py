@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import numbers
 import operator
 import os
 import typing
@@ -339,6 +340,8 @@ def is_of_numbers(hint: Any) -> bool:
 def _is_int(value: Any) -> bool:
     if isinstance(value, Tracer):
         return value.aval.dtype.kind in "iub" and not value.aval.shape
+    if isinstance(value, int | numbers.Integral):  # a symbolic size, too
+        return True
     try:
         operator.index(value)
     except TypeError:

@@ -103,15 +103,6 @@ class DisabledSafetyCheck:
     __repr__ = __str__
 
 
-def is_symbolic_dim(p: Any) -> bool:
-    """Return False: all sizes of shapes are ints here, so none is symbolic.
-
-    >>> glassjax.export.is_symbolic_dim(3)
-    False
-    """
-    return False
-
-
 @dataclass(frozen=True, eq=False)
 class Exported:
     """A function as a program that is independent of its Python source.

@@ -1,13 +1,13 @@
 """Extending the library: primitives, traces, types, jaxprs, and tables of rules."""
 
 import functools
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import glassjax_stage2 as stage2
 import glassjax_stage3 as stage3
 import glassjax_stage4 as stage4
+from glassjax.dimensions.expressions import max_size, min_size, require_size
 from glassjax.errors.arguments import checking_arguments, require_flags
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.primitives import declare as declaring
@@ -111,22 +111,22 @@ AbstractValue = ShapedArray  # JAX's base class of types; here all types derive 
 
 @checking_arguments
 def max_dim(d1: int, d2: int) -> int:
-    """The larger of two sizes of axes.
+    """The larger of two sizes of axes; if that depends on dimension variables, an expression.
 
     >>> max_dim(2, 3)
     3
     """
-    return max(operator.index(d1), operator.index(d2))
+    return max_size(require_size("max_dim", d1), require_size("max_dim", d2))
 
 
 @checking_arguments
 def min_dim(d1: int, d2: int) -> int:
-    """The smaller of two sizes of axes.
+    """The smaller of two sizes of axes; if that depends on dimension variables, an expression.
 
     >>> min_dim(2, 3)
     2
     """
-    return min(operator.index(d1), operator.index(d2))
+    return min_size(require_size("min_dim", d1), require_size("min_dim", d2))
 
 
 class FlatFunction(arguments.FlatFunction):

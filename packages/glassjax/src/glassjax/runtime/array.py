@@ -12,6 +12,7 @@ import numpy as np
 import glassjax_stage2 as stage2
 import glassjax_stage3 as stage3
 from glassjax import xla
+from glassjax.dimensions.expressions import is_symbolic_dim
 from glassjax.settings import number_types
 from glassjax.settings.config import Switch
 from glassjax.settings.names import counted, later
@@ -948,7 +949,10 @@ _NUMBERS = (*python_scalars, np.ndarray, np.generic)
 def check_shape(caller: str, shape: Shape) -> None:
     """Raise an error if `shape` is not a tuple of sizes."""
     # XLA counts elements in signed 64 bits.
-    if not all(isinstance(size, int | np.integer) and 0 <= size < 2**63 for size in shape):
+    if not all(
+        (isinstance(size, int | np.integer) and 0 <= size < 2**63) or is_symbolic_dim(size)
+        for size in shape
+    ):
         raise TypeError(f"{caller}: a shape is a tuple of ints from 0 to 2**63 - 1, found {shape}")
 
 

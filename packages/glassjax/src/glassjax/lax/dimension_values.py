@@ -1,0 +1,42 @@
+"""Arrays computed from symbolic sizes: a size in arithmetic with arrays becomes a scalar."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import glassjax_stage2 as stage2
+from glassjax.dimensions.expressions import Dimension
+from glassjax.lax import elementwise
+from glassjax.primitives.declare import declare
+from glassjax_stage2 import Primitive, ShapedArray, bind1
+from glassjax_stage2.shaped_array import dialect
+
+dim_as_value_p = Primitive("dim_as_value")
+
+
+def dimension_as_value(dimension: Dimension) -> Any:
+    """The value of a symbolic size, a weakly typed integer scalar of a program."""
+    return bind1(dim_as_value_p, dim=dimension)
+
+
+def operation_of_values(name: str) -> Callable[[Any, Any], Any]:
+    """The function `max` or `min` of two arrays computed from sizes."""
+    return {"max": elementwise.max, "min": elementwise.min}[name]
+
+
+def _value_type(*, dim: Dimension) -> Sequence[ShapedArray]:
+    return [dialect().int_type(0)]
+
+
+def _lower_value(b: Any, out_avals: Any, *, dim: Dimension) -> NoReturn:
+    raise NotImplementedError(f"a program with the value of the symbolic size '{dim}' in it")
+
+
+def _evaluate_value(*, dim: Dimension) -> NoReturn:
+    raise TypeError(
+        f"the symbolic size '{dim}' has no value outside a traced function: its variables get "
+        "theirs from the arguments of the function"
+    )
+
+
+declare(dim_as_value_p, abstract_eval=_value_type, lower=_lower_value)
+stage2.impl_rules[dim_as_value_p] = _evaluate_value
