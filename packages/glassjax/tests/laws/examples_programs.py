@@ -25,7 +25,6 @@ EXCUSED = {
     "debug_callback": "has no results; tests/runtime/test_callbacks.py",
     "key_use": "takes keys; test_key_reuse.py",
     "call_exported": "has no derivative; test_export.py",
-    "dim_as_value": "has no operands; tests/export/test_symbolic_sizes.py",
     "effectful_call_exported": "has effects; tests/export/test_export.py",
 }
 

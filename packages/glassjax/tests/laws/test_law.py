@@ -79,6 +79,8 @@ OF_AXES = {
 }
 # Nor does this mean the same on each platform: tests/runtime/test_platforms.py.
 OF_PLATFORMS = {"platform_index"}
+# Nor do symbolic sizes have values outside a program: tests/export/test_symbolic_sizes.py.
+OF_SIZES = {"dim_as_value"}
 UNSTEADY = {"rng_uniform"}  # other numbers each time: lax/test_random_bits.py
 # Nor do these take or give numbers: tests/lax/test_barriers.py.
 OF_TOKENS = {"create_token", "after_all"}
@@ -87,7 +89,8 @@ OF_STAGES |= {cond_p, stop_gradient_p}  # of which the laws of the stages are
 primitives = [
     p
     for p in all_primitives()
-    if p not in OF_STAGES and p.name not in OF_KEYS | OF_AXES | OF_PLATFORMS | OF_TOKENS | UNSTEADY
+    if p not in OF_STAGES
+    and p.name not in OF_KEYS | OF_AXES | OF_PLATFORMS | OF_TOKENS | OF_SIZES | UNSTEADY
 ]
 
 # What numpy calls the elementwise primitives; the others are in `examples` below.

@@ -26,7 +26,7 @@ class Fact(NamedTuple):
 
 
 class Knowledge:
-    """What is known about the terms of some expressions."""
+    """Facts about the terms of some expressions."""
 
     def __init__(self, scope: Any):
         self.scope = scope

@@ -17,7 +17,7 @@ as_array = later("glassjax.lax.dimension_values", "dimension_as_value")
 
 
 class Scope(Protocol):
-    """What an expression needs to know about its variables; `scopes.SymbolicScope` implements it.
+    """Protocol of the scope of an expression; `scopes.SymbolicScope` implements it.
 
     Attributes:
         rules: by product, the coefficient `k` and the size `e` of each declared equality `k *
