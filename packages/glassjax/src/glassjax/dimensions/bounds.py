@@ -1,7 +1,6 @@
 """Bounds of expressions, derived by elimination from what is known about their terms.
 
-Knowledge is a set of facts, linear combinations of products of which each is at least 0, or equals
-0. To bound an expression, its largest product is eliminated with each fact whose largest product is
+Knowledge is a set of facts: linear combinations of products, each at least 0 or equal to 0. To bound an expression, its largest product is eliminated with each fact whose largest product is
 the same one; what remains has smaller products only, and is bounded in the same way.
 """
 
@@ -54,7 +53,7 @@ class Knowledge:
             self._add(*consequence)
 
     def _add(self, linear: Linear, is_equality: bool) -> None:
-        """Add a fact, divided by what divides the coefficients of its products."""
+        """Add a fact, without the common divisor of its coefficients."""
         constant = linear.pop(ONE, 0)
         divisor = math.gcd(*linear.values())
         if is_equality and constant and (divisor == 0 or constant % divisor):
@@ -111,7 +110,7 @@ class Knowledge:
             self.learn(int(high) - size)
 
     def _explore_product(self, monomial: Monomial) -> None:
-        """The bounds of a product are those of products of bounds of its factors.
+        """Learn the bounds of a product from the bounds of its factors.
 
         If `low <= x` and `0 <= y`, then `low * y <= x * y`, and the same for an upper bound.
         """
@@ -192,7 +191,7 @@ class Knowledge:
         k = linear[leading]
         for fact in self.facts.get(leading, ()):
             c = fact.linear[0][1]
-            # abs(c) * linear = rest + sign * fact, where the signs of c and k decide that of fact.
+            # abs(c) * linear = rest + sign * fact, where c and k decide the sign.
             rest = _combined(linear, abs(c), fact.linear, -k if c > 0 else k)
             low, high = self._bounds(rest, lambda low, high: False)
             low, high = _ceil(low, abs(c)), _floor(high, abs(c))

@@ -183,22 +183,26 @@ class Dimension(_Ordered):
         return base ** as_array(self)
 
     def __divmod__(self, other: Any) -> Any:
-        return self._with(divmod, other, lambda y: divided(self, y))
+        return self._with(divmod, other, lambda y: quotient_and_remainder(self, y))
 
     def __rdivmod__(self, other: Any) -> Any:
-        return self._with(_swapped(divmod), other, lambda y: divided(y, self))
+        return self._with(_swapped(divmod), other, lambda y: quotient_and_remainder(y, self))
 
     def __floordiv__(self, other: Any) -> Any:
-        return self._with(operator.floordiv, other, lambda y: divided(self, y)[0])
+        return self._with(operator.floordiv, other, lambda y: quotient_and_remainder(self, y)[0])
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return self._with(_swapped(operator.floordiv), other, lambda y: divided(y, self)[0])
+        return self._with(
+            _swapped(operator.floordiv), other, lambda y: quotient_and_remainder(y, self)[0]
+        )
 
     def __mod__(self, other: Any) -> Any:
-        return self._with(operator.mod, other, lambda y: divided(self, y)[1])
+        return self._with(operator.mod, other, lambda y: quotient_and_remainder(self, y)[1])
 
     def __rmod__(self, other: Any) -> Any:
-        return self._with(_swapped(operator.mod), other, lambda y: divided(y, self)[1])
+        return self._with(
+            _swapped(operator.mod), other, lambda y: quotient_and_remainder(y, self)[1]
+        )
 
     def __truediv__(self, other: Any) -> Any:
         return as_array(self) / other
@@ -236,12 +240,12 @@ class Dimension(_Ordered):
 
     __index__ = __int__
 
-    def _with(self, operation: Any, other: Any, of_sizes: Callable[["Size"], Any]) -> Any:
-        """`of_sizes(other)` if `other` is a size, else the operation on the value of this one."""
+    def _with(self, operation: Any, other: Any, operate: Callable[["Size"], Any]) -> Any:
+        """`operate(other)` if `other` is a size, else the operation on the value of this one."""
         if isinstance(other, Dimension):
-            return of_sizes(other)
+            return operate(other)
         if is_int(other):
-            return of_sizes(operator.index(other))
+            return operate(operator.index(other))
         return operation(as_array(self), other)
 
 
@@ -377,7 +381,7 @@ def product(x: Size, y: Size) -> Size:
     return normalized(linear, common_scope("a product", x, y))
 
 
-def divided(x: Size, y: Size) -> tuple[Size, Size]:
+def quotient_and_remainder(x: Size, y: Size) -> tuple[Size, Size]:
     """Quotient and remainder, as by `divmod`.
 
     If the division of polynomials leaves no remainder but an int, they are polynomials, otherwise

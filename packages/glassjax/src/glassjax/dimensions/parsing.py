@@ -69,7 +69,7 @@ class Parser:
         axis = len(self._sizes)
         expected = [size] if self.like is None else self.like[axis : axis + 1]
         if isinstance(size, int) and [size] != list(expected):
-            self._fail(f"size {size} differs from that of axis {axis} in like={self.like}")
+            self._fail(f"size {size} differs from like={self.like} in axis {axis}")
         self._sizes.append(size)
 
     # Expressions.
