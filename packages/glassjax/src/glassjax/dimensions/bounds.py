@@ -1,7 +1,8 @@
 """Bounds of expressions, derived by elimination from what is known about their terms.
 
-Knowledge is a set of facts: linear combinations of products, each at least 0 or equal to 0. To bound an expression, its largest product is eliminated with each fact whose largest product is
-the same one; what remains has smaller products only, and is bounded in the same way.
+Knowledge is a set of facts: linear combinations of products, each at least 0 or equal to 0. To
+bound an expression, its largest product is eliminated with each fact whose largest product is the
+same one; what remains has smaller products only, and is bounded in the same way.
 """
 
 import itertools
