@@ -53,6 +53,62 @@ def test_the_step_that_computed_no_number_is_named(program):
     assert "y = jnp.log(y - 2)" in str(info.value)
 
 
+def root(x):
+    return jnp.where(x > 0, jnp.sqrt(x), 0.0)  # the derivative
+
+
+def bad_primal(x):
+    return jnp.log(x - 1) * x  # the primal
+
+
+IN_DERIVATIVES = {
+    "eager": lambda f: glassjax.grad(f)(0.0),
+    "jvp": lambda f: glassjax.jvp(f, (0.0,), (0.0,)),
+    "jit of grad": lambda f: glassjax.jit(glassjax.grad(f))(0.0),
+    "grad of jit": lambda f: glassjax.grad(glassjax.jit(f))(0.0),
+    "jit of grad of jit": lambda f: glassjax.jit(glassjax.grad(glassjax.jit(f)))(0.0),
+    "vmap": lambda f: glassjax.vmap(glassjax.grad(f))(jnp.zeros(2)),
+    "jit of vmap": lambda f: glassjax.jit(glassjax.vmap(glassjax.grad(f)))(jnp.zeros(2)),
+    "linearize": lambda f: glassjax.linearize(f, 0.0)[1](0.0),
+    "checkpoint": lambda f: glassjax.jit(glassjax.grad(glassjax.checkpoint(f)))(0.0),
+    "scan": lambda f: glassjax.grad(lambda x: lax.scan(lambda c, _: (f(c), None), x, length=2)[0])(
+        0.0
+    ),
+    "while": lambda f: glassjax.grad(
+        lambda x: lax.while_loop(
+            lambda c: c[0] < 2, lambda c: (c[0] + 1, f(c[1])), (0, x), max_steps=2
+        )[1]
+    )(0.0),
+    "cond": lambda f: glassjax.grad(lambda x: lax.cond(x < 1, f, lambda x: x, x))(0.0),
+    "hessian": lambda f: glassjax.hessian(f)(0.0),
+    "named scope": lambda f: glassjax.jit(glassjax.named_call(glassjax.grad(f)))(0.0),
+}
+
+
+@pytest.mark.parametrize("program", IN_DERIVATIVES.values(), ids=IN_DERIVATIVES)
+def test_the_derivative_that_is_no_number_is_named(program):
+    program(root)  # as usual
+    with glassjax.debug_nans(True), pytest.raises(FloatingPointError) as info:
+        program(root)
+    where = f"test_checks.py:{line_of('the derivative')}"
+    said = rf"encountered in (div|mul), in the derivative of sqrt, at .*{where} "
+    assert re.search(said, str(info.value))
+    with glassjax.debug_nans(True), pytest.raises(FloatingPointError) as info:
+        program(bad_primal)
+    where = f"test_checks.py:{line_of('the primal')}"
+    assert re.search(rf"encountered in log at .*{where} ", str(info.value))
+
+
+def test_an_operation_is_not_taken_for_its_derivative():
+    """The rule of a product computes it, and multiplies tangents as well."""
+    with glassjax.debug_nans(True):
+        for product in (lambda x: x * 0.0, glassjax.jit(lambda x: x * 0.0)):
+            with pytest.raises(FloatingPointError, match="encountered in mul at"):
+                glassjax.value_and_grad(product)(np.inf)
+            with pytest.raises(FloatingPointError, match="in mul, in the derivative of mul, at"):
+                glassjax.jvp(product, (1.0,), (np.inf,))
+
+
 def test_what_no_example_takes_is_no_invalid_number():
     mapped = glassjax.vmap(lambda c, x: lax.cond(c, jnp.log, lambda x: x, x))
     c, x = jnp.array([True, False]), jnp.array([1.0, -1.0])

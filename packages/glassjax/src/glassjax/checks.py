@@ -21,6 +21,7 @@ from glassjax.runtime.array import Array, is_evaluating, is_value, tree_to_array
 from glassjax.runtime.devices import devices
 from glassjax.runtime.evaluation import library_evaluation
 from glassjax.runtime.jit import clear_jitted
+from glassjax.runtime.origins import derivative_at, source_of
 from glassjax.runtime.program import compile_primitive
 from glassjax.runtime.templates import forget_templates
 from glassjax.settings.config import reusable_context
@@ -36,7 +37,6 @@ from glassjax_stage2.primitives import (
     transpose_p,
 )
 from glassjax_stage2.shaped_array import is_inexact
-from glassjax_stage2.source import user_source
 from glassjax_stage3 import Jaxpr, JaxprEqn, Var
 from glassjax_stage3.jaxpr import consts_as_invars
 from glassjax_stage3.staging import trace_to_jaxpr
@@ -347,9 +347,11 @@ def check_numbers(
     if kind is None:
         return
     _look_inside(primitive, args, params)
-    source = user_source()
+    source = source_of(primitive, args)
     where = "" if source is None else f" at {source}:\n    {source.text}"
     name = f"{primitive} of `{params['name']}`" if "name" in params else str(primitive)
+    if derivative := derivative_at(source):
+        name += f", in the derivative of {derivative.primitive},"
     raise FloatingPointError(f"invalid value ({kind}) encountered in {name}{where}")
 
 

@@ -15,7 +15,7 @@ from glassjax.runtime.partitioning import PartitionedProgram, has_shardings, pro
 from glassjax.runtime.places import Places, Shardings, argument_places, is_elsewhere
 from glassjax.runtime.program import compile_text, run_program
 from glassjax.runtime.templates import TemplateTrace
-from glassjax.settings.number_types import result_type
+from glassjax.settings.number_types import result_type, types_here
 from glassjax.settings.tracers import library_interpreter
 from glassjax.shardings.types import convert
 from glassjax.xla import trees
@@ -52,7 +52,7 @@ def stage_body(
     argument_names: Callable[[], Sequence[str]] = lambda: (),
 ) -> ClosedJaxpr:
     """The program of `f`, a function of arrays that returns a list, on behalf of `caller`."""
-    trace = BodyTrace(caller, fun)
+    trace = types_here().interpreter(BodyTrace)(caller, fun)
     trace.argument_names = argument_names
     with trace.run():
         outs = f(*trace.new_args(in_avals))

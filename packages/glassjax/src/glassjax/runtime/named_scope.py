@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
-from types import CodeType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from glassjax.errors.arguments import require_fit
@@ -82,8 +81,8 @@ class ScopedSource(Source):
 
     __slots__ = ("attributes", "scope")
 
-    def __init__(self, code: CodeType, offset: int):
-        super().__init__(code, offset)
+    def __init__(self, source: Source):
+        vars(self).update(vars(source))
         self.attributes = attributes_in_context.value
         self.scope = text_of_parts(open_parts()) if _open.get() else ""
 
@@ -153,8 +152,8 @@ def _recording_scopes(method: Callable[..., list[Any]]) -> Callable[..., list[An
         outs = method(trace, *args)
         for eqn in trace.eqns[before:]:
             # Other equations come from an inner `process`, and have their scope.
-            if type(eqn.source) is Source:
-                eqn.source = ScopedSource(eqn.source.code, eqn.source.offset)
+            if eqn.source is not None and not hasattr(eqn.source, "scope"):
+                eqn.source = ScopedSource(eqn.source)
         return outs
 
     return in_scope

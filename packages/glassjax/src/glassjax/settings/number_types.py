@@ -182,6 +182,8 @@ class Settings(NamedTuple):
     check_static_indices: bool = False
     random_seed_offset: int = 0
     allow_f16_reductions: bool = True
+    debug_nans: bool = False
+    debug_infs: bool = False
     no_collectives: frozenset[Any] = frozenset()
     user_contexts: frozenset[tuple[Any, Any]] = frozenset()
 
@@ -193,6 +195,7 @@ _NARROW = dict(zip(_WIDE, map(np.dtype, ("int32", "uint32", "float32", "complex6
 
 
 _array_of = later("glassjax.runtime.array", "from_numpy")
+_interpreter_with_origins = later("glassjax.runtime.origins", "interpreter_with_origins")
 
 
 def parse_dtype(caller: str, given: Any) -> np.dtype[Any]:
@@ -231,6 +234,8 @@ class LibraryDialect(stage2.shaped_array.Dialect):
         super().__init__(64 if settings.enable_x64 else 32)
         self.settings = settings
         self.in_function = self
+        if settings.debug_nans or settings.debug_infs:
+            self.interpreter = _interpreter_with_origins
         if settings.numpy_dtype_promotion == "strict" or settings.numpy_rank_promotion != "allow":
             self._let_only_users_be_checked()
 

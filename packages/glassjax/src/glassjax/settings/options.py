@@ -21,6 +21,10 @@ from glassjax_stage2.errors import shown
 # Each is declared here, with its context manager. `checks` implements most of them.
 
 
+class _ProgramSwitch(configuration.Switch, NumbersOption):
+    """A switch that programs depend on."""
+
+
 disable_jit_option = configuration.config.declare(
     "disable_jit",
     bool,
@@ -33,14 +37,14 @@ nans_option = configuration.config.declare(
     bool,
     False,
     "Whether a result that is not a number is an error, which says where it was computed.",
-    configuration.Switch,
+    _ProgramSwitch,
 )
 infs_option = configuration.config.declare(
     "debug_infs",
     bool,
     False,
     "Whether a result that is infinite is an error, which says where it was computed.",
-    configuration.Switch,
+    _ProgramSwitch,
 )
 key_reuse_option = configuration.config.declare(
     "debug_key_reuse",
@@ -58,16 +62,12 @@ tracer_leaks_option = configuration.config.declare(
 )
 
 
-class _CheckedIndices(configuration.Switch, NumbersOption):
-    """A switch that programs depend on."""
-
-
 static_indices_option = configuration.config.declare(
     "check_static_indices",
     bool,
     False,
     "Whether it is an error to read `x[i]` if `i` is an int out of bounds.",
-    _CheckedIndices,
+    _ProgramSwitch,
 )
 no_tracing_option = configuration.config.declare(
     "no_tracing",
@@ -168,8 +168,9 @@ def explain_cache_misses(new_val: bool = True) -> Iterator[None]:
 def debug_nans(new_val: bool = True) -> Iterator[None]:
     """Set `config.debug_nans` for the block of a `with`, in this thread only.
 
-    Every result is checked, which takes time. If a result of a compiled program is NaN, the program
-    runs again, step by step, to find the step that computed it.
+    Every result is checked, which takes time, and functions are traced again. If a result of a
+    compiled program is NaN, the program runs again, step by step, to find the step that computed
+    it. In a derivative, the error also names the primitive that is differentiated.
 
     Raises:
         TypeError: `new_val` is not a bool.

@@ -225,6 +225,8 @@ def library_interpreter(cls: Any) -> Any:
     """The library's subclass of an interpreter; by default it differs only in its tracers."""
     if cls in _OWN_INTERPRETERS:
         return named(_OWN_INTERPRETERS[cls], cls.__name__)
+    if issubclass(cls.tracer, Tracer):
+        return cls
     names = {
         "tracer": library_tracer(cls.tracer),
         "__module__": cls.__module__,
