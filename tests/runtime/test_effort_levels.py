@@ -77,3 +77,32 @@ def test_levels_reach_the_options_of_jaxlib():
     build = options_with({"optimization_level": 19}).executable_build_options
     assert build.optimization_level == 19
     assert build.memory_fitting_level == 0
+
+
+def test_results_of_gpus_can_be_the_same_in_every_run(monkeypatch):
+    """Every program is compiled by the flag, eager ones too, and has its own entry in the cache."""
+    from glassjax.runtime.compilation_cache import cache_key
+    from glassjax.xla import clients, executables
+
+    flag = ("xla_gpu_deterministic_ops", True)
+    compiled_with = []
+
+    def recorded(options):
+        made = options_with(options)
+        compiled_with.append(flag in made.env_option_overrides)
+        return made
+
+    options_with = clients.options_with
+    monkeypatch.setattr(executables.clients, "options_with", recorded)
+    jitted = glassjax.jit(lambda x: x * 5 + 2)
+    with glassjax.config.override(enable_compilation_cache=False):
+        for is_on in (False, True, False, True):
+            with glassjax.config.override(gpu_deterministic_ops=is_on):
+                assert jitted(X) == 17
+                glassjax.lax.nextafter(np.zeros((3, 1, 7), np.float32), X)
+                key = cache_key("", {})
+                assert (key == cache_key("", {"xla_gpu_deterministic_ops": True})) == is_on
+    # each is compiled once without the flag, and then once with it
+    count = compiled_with.count(False)
+    assert count >= 2
+    assert compiled_with == [False] * count + [True] * count

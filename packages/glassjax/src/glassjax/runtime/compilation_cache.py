@@ -24,6 +24,7 @@ from weakref import WeakSet
 from glassjax import xla
 from glassjax.monitoring import CACHE_HIT, CACHE_MISS, CACHE_USED, record_event
 from glassjax.settings.config import config
+from glassjax.settings.options import flags_of_results
 from glassjax.xla.clients import Options
 from glassjax_stage3.backend import Device, Executable
 
@@ -94,7 +95,8 @@ def cache_key(text: str, options: Mapping[str, Any], devices: Sequence[Device] =
         *_machine(),
         *xla.transformations(),
     )
-    parts = (*machine, repr(sorted(options.items())), _LOCATION.sub(r"\1", text))
+    flags = {**flags_of_results(), **options}
+    parts = (*machine, repr(sorted(flags.items())), _LOCATION.sub(r"\1", text))
     hashed = hashlib.sha256(_FORMAT)
     for part in parts:
         encoded = part.encode(errors="surrogateescape")

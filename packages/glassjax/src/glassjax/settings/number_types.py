@@ -182,6 +182,7 @@ class Settings(NamedTuple):
     check_static_indices: bool = False
     random_seed_offset: int = 0
     allow_f16_reductions: bool = True
+    gpu_deterministic_ops: bool = False
     debug_nans: bool = False
     debug_infs: bool = False
     no_collectives: frozenset[Any] = frozenset()

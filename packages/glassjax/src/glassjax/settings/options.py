@@ -368,6 +368,21 @@ _FEW_OPTIMIZATIONS = {
 }
 
 
+_gpu_deterministic_ops = configuration.config.declare(
+    "gpu_deterministic_ops",
+    bool,
+    False,
+    "Whether programs for GPUs give the same bits in every run: XLA then adds up in a fixed order, "
+    "and does not choose kernels by timing them, which makes some programs slower.",
+    NumbersOption,
+)
+
+
+def flags_of_results() -> dict[str, bool]:
+    """The flags of XLA, from settings, on which the results of any program depend."""
+    return {"xla_gpu_deterministic_ops": True} if _gpu_deterministic_ops.value else {}
+
+
 def with_levels(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options with levels of effort as numbers.
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from glassjax.errors import PlatformError
 from glassjax.settings.config import Option, config
+from glassjax.settings.options import flags_of_results
 from glassjax_stage2.errors import shown
 from glassjax_stage3 import backend
 from glassjax_stage3.backend import Client, Device, get_backend, has_client
@@ -174,7 +175,7 @@ def options_with(options: Options) -> Any:
     compile_options = backend.jaxlib.CompileOptions()
     numbers = np.array([[backend.device.id]], np.int32)
     compile_options.device_assignment = backend.jaxlib.DeviceAssignment.create(numbers)
-    flags = {**flags_of_platform, **options}
+    flags = {**flags_of_platform, **flags_of_results(), **options}
     for name in ("optimization_level", "memory_fitting_level"):  # these are not flags
         if name in flags:
             setattr(compile_options.executable_build_options, name, flags.pop(name))

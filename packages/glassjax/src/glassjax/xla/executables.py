@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from glassjax.settings.names import counted
+from glassjax.settings.options import flags_of_results
 from glassjax.xla import clients
 from glassjax.xla.extensions import register_routines
 from glassjax_stage2 import ShapedArray
@@ -586,13 +587,14 @@ def compile_for_gpus(
         topology=f"1x{count // in_a_machine}x{in_a_machine}",
     )
     devices = topology._make_compile_only_devices()
+    flags = {**plugin.flags, **flags_of_results(), **options}
     compile_options = xla_client.CompileOptions()
     compile_options.num_replicas, compile_options.num_partitions = 1, count
     build = compile_options.executable_build_options
     build.use_spmd_partitioning = build.use_shardy_partitioner = True
     numbers = np.array([[device.id for device in devices]], np.int32)
     compile_options.device_assignment = xla_client.DeviceAssignment.create(numbers)
-    compile_options.env_option_overrides = list({**plugin.flags, **options}.items())
+    compile_options.env_option_overrides = list(flags.items())
     try:
         compiled = devices[0].client.compile(
             parsed(text), xla_client.DeviceList(tuple(devices)), compile_options
