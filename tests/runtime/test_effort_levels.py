@@ -102,7 +102,7 @@ def test_results_of_gpus_can_be_the_same_in_every_run(monkeypatch):
                 glassjax.lax.nextafter(np.zeros((3, 1, 7), np.float32), X)
                 key = cache_key("", {})
                 assert (key == cache_key("", {"xla_gpu_deterministic_ops": True})) == is_on
-    # each is compiled once without the flag, and then once with it
-    count = compiled_with.count(False)
-    assert count >= 2
-    assert compiled_with == [False] * count + [True] * count
+    # both are compiled once without the flag, and then once with it, beside programs known before
+    assert compiled_with == sorted(compiled_with)
+    assert compiled_with.count(False) >= 2
+    assert compiled_with.count(True) >= 2
