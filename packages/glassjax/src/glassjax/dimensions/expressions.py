@@ -3,6 +3,7 @@
 import numbers
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from functools import reduce
 from typing import Any, Protocol, TypeVar
 
@@ -11,6 +12,10 @@ from glassjax.settings.names import later
 from glassjax_stage2.errors import shown
 
 T = TypeVar("T")
+
+# True while a module is written: symbolic sizes stand in brackets there.
+in_brackets: ContextVar[bool] = ContextVar("in_brackets", default=False)
+
 Bounds = tuple[float, float]
 
 as_array = later("glassjax.lax.dimension_values", "dimension_as_value")
@@ -66,7 +71,9 @@ class Atom(_Ordered):
         self._set_key(1 + sum(key[0] for key in keys), name, *keys)
 
     def __str__(self) -> str:
-        operands = [f"- {-x}" if isinstance(x, int) and x < 0 else str(x) for x in self.operands]
+        operands = [
+            f"- {-x}" if isinstance(x, int) and x < 0 else text_of(x) for x in self.operands
+        ]
         return f"{self.name}({', '.join(operands)})" if operands else self.name
 
 
@@ -141,8 +148,7 @@ class Dimension(_Ordered):
     __hash__ = _Ordered.__hash__
 
     def __str__(self) -> str:
-        text = "".join(map(_term_text, self.terms))
-        return text.removeprefix(" + ") if text[1] == "+" else text.lstrip()
+        return f"⟦{text_of(self)}⟧" if in_brackets.get() else text_of(self)
 
     def __deepcopy__(self, memo: object) -> "Dimension":
         return self
@@ -251,6 +257,9 @@ class Dimension(_Ordered):
 
 numbers.Integral.register(Dimension)
 Size = int | Dimension
+
+# Sizes are taken to be smaller: XLA's sizes of dynamic axes have 32 bits.
+LARGEST = 2**31 - 1
 
 
 def is_symbolic_dim(p: Any) -> bool:
@@ -434,6 +443,8 @@ def bounds_of(
 
 def _is_at_least(x: Size, y: Size, shown: str) -> bool:
     common_scope(f"the comparison {shown}", x, y)
+    if isinstance(y, int) and y >= LARGEST:
+        return False
     low, high = bounds_of(x - y, lambda low, high: low >= 0 or high < 0)
     if low >= 0 or high < 0:
         return low >= 0
@@ -452,6 +463,14 @@ def _inconclusive(shown: str, difference: Size) -> InconclusiveDimensionOperatio
 
 def _listed(size: Size) -> str:
     return ", ".join(map(repr, variables(size)))
+
+
+def text_of(size: Size) -> str:
+    """The text of a size, which the parser reads."""
+    if not isinstance(size, Dimension):
+        return str(size)
+    text = "".join(map(_term_text, size.terms))
+    return text.removeprefix(" + ") if text[1] == "+" else text.lstrip()
 
 
 def _term_text(term: tuple[Monomial, int]) -> str:
@@ -520,7 +539,7 @@ def evaluate(size: Size, environment: Mapping[str, Any]) -> Any:
             raise KeyError(f"the dimension variable {name!r} has no value; known are {known}")
         return environment[name]
 
-    return fold(size, value_of, int, _OPERATIONS)
+    return fold(size, value_of, int, OPERATIONS)
 
 
 def _larger(x: Any, y: Any) -> Any:
@@ -537,7 +556,7 @@ def _are_sizes(*values: Any) -> bool:
 
 _array_operation = later("glassjax.lax.dimension_values", "operation_of_values")
 
-_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
     "mul": operator.mul,
     "floordiv": operator.floordiv,

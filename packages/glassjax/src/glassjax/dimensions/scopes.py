@@ -1,12 +1,13 @@
 """Scopes of dimension variables, with what the user declares about them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from glassjax.dimensions import expressions
 from glassjax.dimensions.bounds import UNKNOWN, Knowledge
 from glassjax.dimensions.expressions import Bounds, Dimension, Monomial, Size
 from glassjax.dimensions.parsing import Parser
+from glassjax_stage2 import ShapedArray
 from glassjax_stage2.errors import shown
 from glassjax_stage2.source import user_source
 
@@ -127,3 +128,9 @@ class SymbolicScope:
             if isinstance(y, int):
                 quotient = y * expressions.apply("floordiv", x, y, self)
                 self._add(f"{quotient} == {x}", quotient, x, True)
+
+
+def scope_of(avals: Iterable[ShapedArray]) -> SymbolicScope | None:
+    """The scope of the symbolic sizes of some types, None if they have none."""
+    sizes = (size for aval in avals for size in aval.shape if isinstance(size, Dimension))
+    return next((size.scope for size in sizes), None)

@@ -9,6 +9,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from glassjax import xla
+from glassjax.dimensions.expressions import is_symbolic
+from glassjax.dimensions.solving import Equation, fits, solved_sizes, type_at
 from glassjax.ffi import pass_token_on
 from glassjax.lax.key_arrays import random_unwrap_p, random_wrap_p
 from glassjax.lax.sharding import sharding_constraint_p
@@ -17,13 +19,14 @@ from glassjax.primitives.higher_order import declare_program
 from glassjax.runtime.inspection import PartitionedModule
 from glassjax.runtime.lowering import declared_mesh, on_each_device, platform_of
 from glassjax.runtime.partitioning import evaluate_jaxpr
+from glassjax.runtime.symbolic_modules import dynamic_signature, dynamic_type
 from glassjax.settings.names import counted
 from glassjax.settings.number_types import implementation_of, is_key_type
 from glassjax.shardings.sharding import NamedSharding
-from glassjax_stage2 import Primitive, ShapedArray, bind
+from glassjax_stage2 import Primitive, ShapedArray, bind, typeof
 from glassjax_stage3 import Jaxpr, JaxprEqn, Var, lowering_rules
 from glassjax_stage3.jaxpr import require_accepted
-from glassjax_stage3.lowering import FunctionBuilder, Value, signature, symbol
+from glassjax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature, symbol
 
 call_exported_p = Primitive("call_exported", higher_order=True)
 effectful_call_exported_p = Primitive("effectful_call_exported", higher_order=True)
@@ -56,6 +59,7 @@ class PortableProgram:
         kept: the numbers of the arguments that the module has; all by default.
         any_platform: whether other platforms may run it; they run what is for the first.
         effectful: whether a call is kept even if its results are unused.
+        argument_names: the names of the arguments, for messages about symbolic sizes.
     """
 
     def __init__(
@@ -72,8 +76,10 @@ class PortableProgram:
         kept: Sequence[int] | None = None,
         any_platform: bool = False,
         effectful: bool = False,
+        argument_names: Sequence[str] = (),
     ):
         self.name = name
+        self.argument_names = argument_names
         self.module = module
         self.platforms = tuple(platforms)
         self.in_avals = tuple(in_avals)
@@ -84,6 +90,7 @@ class PortableProgram:
         self.kept = tuple(range(len(self.in_avals)) if kept is None else kept)
         self.any_platform = any_platform
         self.primitive = effectful_call_exported_p if effectful else call_exported_p
+        self._jaxprs: dict[tuple[ShapedArray, ...], Jaxpr] = {}
 
     @property
     def text(self) -> str:
@@ -114,9 +121,7 @@ class PortableProgram:
         if self.takes_platform:
             wide = found.startswith("(tensor<i64>")
             takes.insert(0, ShapedArray((), np.dtype(np.int64)) if wide else PLATFORM_NUMBER)
-        expected = signature(
-            [Value("", aval) for aval in takes], list(map(words_type, self.out_avals))
-        )
+        expected = dynamic_signature(takes, list(map(words_type, self.out_avals)))
         if found != expected:
             raise ValueError(
                 f"export: the program of `{self.name}` should be {expected}, and is {found}"
@@ -145,13 +150,41 @@ class PortableProgram:
         )
 
     @cached_property
-    def jaxpr(self) -> Jaxpr:
-        """A jaxpr that only calls it."""
-        invars = [Var(aval) for aval in self.in_avals]
-        outvars = [Var(aval) for aval in self.out_avals]
-        return Jaxpr(
-            [], invars, [JaxprEqn(self.primitive, invars, outvars, {"program": self})], outvars
-        )
+    def is_symbolic(self) -> bool:
+        """True if sizes of arguments or results are symbolic."""
+        avals = *self.in_avals, *self.out_avals
+        return any(is_symbolic(aval.shape) for aval in avals)
+
+    def result_types(self, found: Sequence[ShapedArray]) -> list[ShapedArray]:
+        """The types of the results for arguments of these types.
+
+        Raises:
+            TypeError: the program takes other types.
+            ValueError: symbolic sizes that it takes would need several values at once.
+        """
+        caller = f"the exported `{self.name}`"
+        if not self.is_symbolic:
+            require_accepted(caller, self.in_avals, found)
+            return list(self.out_avals)
+        if len(found) != len(self.in_avals) or not all(map(fits, self.in_avals, found)):
+            expected, given = (", ".join(map(str, avals)) for avals in (self.in_avals, found))
+            raise TypeError(f"{caller} takes {expected}, found {given}")
+        equations = [
+            Equation(size, given, f"{name}.shape[{axis}]")
+            for takes, aval, name in zip(self.in_avals, found, self.argument_names, strict=True)
+            for axis, (size, given) in enumerate(zip(takes.shape, aval.shape, strict=True))
+        ]
+        values = solved_sizes(caller, equations)
+        return [type_at(aval, values) for aval in self.out_avals]
+
+    def calling_jaxpr(self, in_avals: Sequence[ShapedArray]) -> Jaxpr:
+        """A jaxpr that only calls it, for arguments of these types."""
+        types = tuple(in_avals) if self.is_symbolic else self.in_avals
+        if types not in self._jaxprs:
+            invars, outvars = (list(map(Var, avals)) for avals in (types, self.result_types(types)))
+            eqn = JaxprEqn(self.primitive, invars, outvars, {"program": self})
+            self._jaxprs[types] = Jaxpr([], invars, [eqn], outvars)
+        return self._jaxprs[types]
 
     def __call__(self, *leaves: Any) -> list[Any]:
         return bind(self.primitive, *leaves, program=self)
@@ -161,12 +194,12 @@ class PortableProgram:
 
 
 def _exported_call_impl(*args: Any, program: PortableProgram) -> list[Any]:
-    return evaluate_jaxpr(program.jaxpr, f"exported_{program.name}", args)
+    jaxpr = program.calling_jaxpr(list(map(typeof, args)))
+    return evaluate_jaxpr(jaxpr, f"exported_{program.name}", args)
 
 
 def _exported_call_type(*in_avals: ShapedArray, program: PortableProgram) -> list[ShapedArray]:
-    require_accepted(f"the exported `{program.name}`", program.in_avals, in_avals)
-    return list(program.out_avals)
+    return program.result_types(in_avals)
 
 
 def _exported_call_lower(
@@ -179,20 +212,49 @@ def _exported_call_lower(
     platform_number = program.platform_number(platform_of(b))
     text, takes = program.main
     _require_devices(b, program, text)
-    function = b.module.names.get(program.jaxpr)
+    function = b.module.names.get(program)
     if function is None:
         prefix = f"exported_{symbol(program.name)}_{len(b.module.names)}"
-        function = b.module.names[program.jaxpr] = f"{prefix}_main"
+        function = b.module.names[program] = f"{prefix}_main"
         b.module.functions.append(_functions_of(b, text, prefix))
     args = tuple(map(_with_sharding, [b] * len(args), args, program.in_shardings))
     taken = []
     if program.takes_platform:
         taken.append(lower_array(b, np.array(platform_number, takes[0].dtype)))
     taken += [_words(b, args[number]) for number in program.kept]
-    names, returns = ", ".join(x.name for x in taken), list(map(words_type, out_avals))
-    outs = b.emit(f"func.call @{function}({names}) : {signature(taken, returns)}", *returns)
+    outs = _call(b, function, taken, program, takes, list(map(words_type, out_avals)))
     outs = list(map(_from_words, [b] * len(outs), outs, out_avals))
     return list(map(_with_sharding, [b] * len(outs), outs, program.out_shardings))
+
+
+def _call(
+    b: FunctionBuilder,
+    function: str,
+    operands: Sequence[Value],
+    program: PortableProgram,
+    takes: Sequence[ShapedArray],
+    returns: Sequence[ShapedArray],
+) -> list[Value]:
+    """A call of the function of a program, whose sizes XLA derives if they are symbolic."""
+    if not program.is_symbolic:
+        names = ", ".join(x.name for x in operands)
+        return b.emit(f"func.call @{function}({names}) : {signature(operands, returns)}", *returns)
+    b.module.is_dynamic = True  # type: ignore[attr-defined]
+    names = ", ".join(
+        _converted(b, x.name, mlir_type(x.aval), dynamic_type(aval), x.aval).name
+        for x, aval in zip(operands, takes, strict=True)
+    )
+    gives = list(map(words_type, program.out_avals))
+    outs = b.emit(f"func.call @{function}({names}) : {dynamic_signature(takes, gives)}", *returns)
+    return [
+        _converted(b, x.name, dynamic_type(aval), mlir_type(x.aval), x.aval)
+        for x, aval in zip(outs, gives, strict=True)
+    ]
+
+
+def _converted(b: FunctionBuilder, x: str, source: str, target: str, aval: ShapedArray) -> Value:
+    (out,) = b.emit(f"stablehlo.convert {x} : ({source}) -> {target}", aval)
+    return out
 
 
 def _words(b: FunctionBuilder, x: Value) -> Value:

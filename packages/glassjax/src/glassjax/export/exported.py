@@ -10,6 +10,8 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import xla
+from glassjax.dimensions.scopes import SymbolicScope, scope_of
+from glassjax.dimensions.solving import fits
 from glassjax.errors import TreeMismatchError
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.export import format as jax_format
@@ -37,6 +39,7 @@ from glassjax.runtime.places import Places, Shardings
 from glassjax.runtime.program import has_addresses
 from glassjax.runtime.stages import Traced, known_platforms
 from glassjax.runtime.staging import struct_of
+from glassjax.runtime.symbolic_modules import dynamic
 from glassjax.settings.number_types import implementation_of, is_key_type
 from glassjax.shardings.mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh
 from glassjax.shardings.partition_spec import PartitionSpec
@@ -49,7 +52,7 @@ from glassjax_stage2 import ShapedArray, bind, bind1, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.shaped_array import float0
 from glassjax_stage2.tangent import tangent_type
-from glassjax_stage2.tree import PyTreeDef, explain_mismatch
+from glassjax_stage2.tree import PyTreeDef, explain_mismatch, keystr, tree_flatten_with_path
 from glassjax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from glassjax_stage3.jaxpr import consts_as_invars, inner_jaxprs
 from glassjax_stage3.jit import jit_p
@@ -259,7 +262,7 @@ class Exported:
             )
         found = [typeof(leaf) for leaf in leaves]
         for number, (takes, aval) in enumerate(zip(self.in_avals, found, strict=True)):
-            if takes.strip_weak_type() is not unsharded(plain_type(aval)).strip_weak_type():
+            if not fits(takes, unsharded(plain_type(aval))):
                 raise TypeError(
                     f"the exported `{self.fun_name}` takes {takes} as leaf {number} of its "
                     f"arguments, found {aval}"
@@ -356,6 +359,7 @@ class Exported:
             "disabled_checks": list(map(jax_format.check_to_fields, checks)),
             "mlir_module_serialized": program.module,
             "calling_convention_version": self.calling_convention_version,
+            "uses_global_constants": program.is_symbolic,
             "module_kept_var_idx": program.kept,
             "vjp": self.vjp()._fields(vjp_order - 1) if vjp_order else None,
             "nr_devices": self.nr_devices,
@@ -473,8 +477,10 @@ def _exported(
         )
     jaxpr = _with_words(_with_constants_inside(read_jaxpr(closed.jaxpr), closed.consts))
     texts = {}
+    scope, arguments = scope_of(closed.in_avals), argument_paths(traced.in_tree)
     for platform in dict.fromkeys(platforms):
-        texts[platform], partitioned = _lowered(traced, jaxpr, where, out_shardings, platform)
+        text, partitioned = _lowered(traced, jaxpr, where, out_shardings, platform)
+        texts[platform] = dynamic(text, scope, arguments) if scope else text
     different = set(texts.values())
     if any(xla.calls_python(text) or has_addresses(text) for text in different):
         raise ValueError(
@@ -507,6 +513,7 @@ def _exported(
             out_shardings,
             any_platform=any_platform,
             effectful=has_effects(jaxpr),
+            argument_names=arguments,
         )
 
     text = texts[platforms[0]]
@@ -515,6 +522,7 @@ def _exported(
         alone = {text: program_of(text, platforms[:1], *types, True) for text in different}
         places = where._replace(shardings=in_shardings if any(in_shardings) else ())
         text = _choosing_text([alone[texts[each]] for each in platforms], places, out_shardings)
+        text = dynamic(text, scope, ["the platform", *arguments]) if scope else text
     any_platform = DisabledSafetyCheck.platform() in checks
     program = program_of(text, platforms, in_avals, out_avals, any_platform)
 
@@ -539,6 +547,15 @@ def _lowered(
     compilation = Compilation(alone, options, where, out_shardings, platform)
     partitioned = compilation.partitioned(lambda: traced.argument_names)
     return compilation.text() if partitioned is None else partitioned.text, partitioned
+
+
+def argument_paths(in_tree: PyTreeDef) -> list[str]:
+    """The names of the leaves of the arguments: `args[0]['x']`, `kwargs['y']`."""
+    args, kwargs = in_tree.unflatten(range(in_tree.num_leaves))
+    named = [("args", args), ("kwargs", kwargs)]
+    return [
+        name + keystr(path) for name, tree in named for path, _ in tree_flatten_with_path(tree)[0]
+    ]
 
 
 def _choosing_text(
@@ -634,18 +651,18 @@ def deserialize(blob: bytes | bytearray) -> Exported:
         ValueError: they are not an exported function, are damaged, malformed or of another calling
             convention, or name a class that is not registered here; when called, they are newer
             than this version of jaxlib, or the program does not match their types.
-        NotImplementedError: a size is symbolic, an array is not in a device's memory, or the
-            function has ordered effects, or calls back into Python.
+        NotImplementedError: an array is not in a device's memory, or the function has ordered
+            effects, or calls back into Python.
 
     >>> from glassjax.export import deserialize, export
     >>> data = export(glassjax.jit(jnp.cumsum))(jnp.ones(3)).serialize()
     >>> deserialize(data).call(jnp.array([1.0, 2.0, 3.0]))
     Array([1., 3., 6.], dtype=float32)
     """
-    return _from_fields(jax_format.unpack(blob))
+    return _from_fields(jax_format.unpack(blob), SymbolicScope())
 
 
-def _from_fields(fields: jax_format.Fields) -> Exported:
+def _from_fields(fields: jax_format.Fields, scope: SymbolicScope) -> Exported:
     name, platforms = fields["function_name"], tuple(fields["platforms"])
     if name is None or not platforms:
         raise malformed("the name of a function, and its platforms")
@@ -655,7 +672,7 @@ def _from_fields(fields: jax_format.Fields) -> Exported:
             f"deserialize: `{name:.60}` has calling convention {version}, and this version of "
             f"glassjax reads {maximum_supported_calling_convention_version}"
         )
-    in_avals, out_avals = jax_format.types_from_fields(fields)
+    in_avals, out_avals = jax_format.types_from_fields(fields, scope)
     in_shardings, out_shardings = jax_format.shardings_from_fields(
         fields, {"in_shardings": in_avals, "out_shardings": out_avals}
     )
@@ -698,11 +715,12 @@ def _from_fields(fields: jax_format.Fields) -> Exported:
         kept=kept,
         any_platform=DisabledSafetyCheck.platform() in checks,
         effectful=bool(effects),
+        argument_names=argument_paths(in_tree),
     )
     loaded = Exported(name, in_tree, in_avals, out_tree, out_avals, platforms, program, checks)
     if fields["vjp"] is None:
         return loaded
-    derivative = _from_fields(fields["vjp"])
+    derivative = _from_fields(fields["vjp"], scope)
     takes = (*in_avals, *map(tangent_type, out_avals))
     found = derivative.platforms, derivative.in_avals, derivative.out_avals
     if found != (platforms, takes, tuple(map(tangent_type, in_avals))):

@@ -7,12 +7,16 @@ Data that glassjax writes end with a digest, which readers of FlatBuffers pass o
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from glassjax import xla
+from glassjax.dimensions.expressions import Size, is_symbolic_dim
+from glassjax.dimensions.parsing import Parser
+from glassjax.dimensions.scopes import SymbolicScope
 from glassjax.export import flatbuffer
 from glassjax.export.flatbuffer import Vector
 from glassjax.export.nodes import by_class, by_name
@@ -189,14 +193,16 @@ def types_to_fields(types: Mapping[str, Sequence[ShapedArray]]) -> Fields:
     return fields | {"unique_avals": unique.items(_aval_to_fields)}
 
 
-def types_from_fields(fields: Fields) -> tuple[tuple[ShapedArray, ...], tuple[ShapedArray, ...]]:
-    """Types of arguments, and of results.
+def types_from_fields(
+    fields: Fields, scope: SymbolicScope
+) -> tuple[tuple[ShapedArray, ...], tuple[ShapedArray, ...]]:
+    """Types of arguments, and of results, with symbolic sizes in a scope.
 
     Raises:
         ValueError: something else is described.
-        NotImplementedError: a size is symbolic, or an array is in the host's memory.
+        NotImplementedError: an array is in the host's memory.
     """
-    unique = list(map(_aval_from_fields, fields["unique_avals"]))
+    unique = [_aval_from_fields(each, scope) for each in fields["unique_avals"]]
     takes, returns = [
         tuple([item_at(unique, number, "types") for number in fields[role]])
         for role in ("in_avals", "out_avals")
@@ -220,27 +226,34 @@ def _aval_to_fields(aval: ShapedArray) -> Fields:
     }
 
 
-def _aval_from_fields(fields: Fields) -> ShapedArray:
+def _aval_from_fields(fields: Fields, scope: SymbolicScope) -> ShapedArray:
     xla.client()  # registers dtypes such as bfloat16 with numpy
     if not 0 <= fields["dtype"] < len(_DTYPES) or fields["kind"]:
         raise malformed("a dtype", fields["dtype"])
     if fields["memory_space"] not in (0, _DEVICE):
         raise NotImplementedError("deserialize: an array is in another memory than the device's")
     name = _DTYPES[fields["dtype"]]
-    for size in fields["shape"]:
-        if not (size.isascii() and size.isdecimal()):
-            if size.isascii() and size.isprintable() and size.strip():
-                raise NotImplementedError(
-                    f"deserialize: the size {size[:60]!r} is symbolic; export the function for "
-                    "arguments whose sizes are ints"
-                )
-            raise malformed("the size of an axis", size)
     without_numbers = {"float0": float0} | {each: keys.dtype for each, keys in named.items()}
     dtype = without_numbers.get(name) or np.dtype(name)
     try:
-        return ShapedArray(tuple(map(int, fields["shape"])), dtype)
-    except (TypeError, ValueError, OverflowError) as error:
+        shape = tuple([_size_from_text(size, scope) for size in fields["shape"]])
+        return ShapedArray(shape, dtype)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise malformed("the shape and dtype of an array", fields) from error
+
+
+_LONGEST = 10_000  # characters of a size
+
+
+def _size_from_text(text: str, scope: SymbolicScope) -> Size:
+    if text.isascii() and text.isdecimal():
+        return int(text)
+    if len(text) > _LONGEST or re.search(r"\^\s*\d{3}", text):
+        raise ValueError("the size would take too long to read")
+    size = Parser(text, scope).size()
+    if not is_symbolic_dim(size):
+        raise ValueError(f"{text} is not the text of an int")
+    return size
 
 
 # Shardings.

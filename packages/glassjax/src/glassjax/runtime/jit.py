@@ -17,6 +17,7 @@ from glassjax.runtime import signature as signatures
 from glassjax.runtime.array import Array, is_evaluating, tree_to_arrays, type_of
 from glassjax.runtime.evaluation import evaluated_by_library, library_evaluation
 from glassjax.runtime.inlining import Inline, is_early
+from glassjax.runtime.symbolic_calls import CompilationForAllSizes, SymbolicSizes
 from glassjax.settings.config import Switch, config
 from glassjax.settings.names import PickledByName, later, not_given
 from glassjax.settings.options import disable_jit_option, require_execution, require_tracing
@@ -65,6 +66,7 @@ class PjitFunction(PickledByName, programs.Called):
         "_options",
         "_programs",
         "_static",
+        "_symbolic",
         "_traced",
         "outer_refs",
     )  # fmt: skip
@@ -77,6 +79,7 @@ class PjitFunction(PickledByName, programs.Called):
         traced: pipeline.Cache,
         inline: bool,
         places: places_of_arrays.GivenPlaces = places_of_arrays.ANYWHERE,
+        symbolic: Any = None,
     ):
         # The `__dict__` of other callables is their state, for instance the fields of a model.
         has_users_attributes = isinstance(fun, FunctionType | PjitFunction)
@@ -89,6 +92,9 @@ class PjitFunction(PickledByName, programs.Called):
         self._programs: dict[Any, Any] = {}  # by `Signature`, and by the faster `_key_of`
         self._first_calls: dict[Any, Any] = {}  # locks of first calls in progress
         self._given_places = places
+        self._symbolic = (
+            None if symbolic is None else SymbolicSizes(f"jit of `{self._name}`", symbolic)
+        )
         if programs.compiled is not None and places.place is None:
             self._known = programs.compiled.KnownCalls(static)
         self._inside = fun if inline else None  # called inside a transformation
@@ -241,9 +247,9 @@ class PjitFunction(PickledByName, programs.Called):
             with self._first_calls.setdefault(signature, RLock()):
                 program = self._programs.get(signature)
                 if program is None:
-                    traced = self._traced_for(signature, args, kwargs)
                     names = functools.partial(self._names_of_dynamic, args, kwargs)
-                    program = self._compilation(traced, where).program(names)
+                    compilation = self._compilation_at(signature, where, args, kwargs)
+                    program = compilation.program(names)
                     self._programs[signature] = program
                 return program
         finally:
@@ -308,7 +314,8 @@ class PjitFunction(PickledByName, programs.Called):
         """The function and its options; programs are compiled again after unpickling."""
         is_inlined, places = self._inside is not None, self._given_places
         return _jitted_of, (
-            type(self), self._fun, self._static, self._options, is_inlined, places
+            type(self), self._fun, self._static, self._options, is_inlined, places,
+            self._symbolic and self._symbolic.specs,
         )  # fmt: skip
 
     @property
@@ -354,6 +361,44 @@ class PjitFunction(PickledByName, programs.Called):
     ) -> pipeline.Compilation:
         out_shardings = self._given_places.result_shardings(traced.out_tree)
         return pipeline.Compilation(traced, self._options, where, out_shardings)
+
+    def _compilation_at(
+        self,
+        signature: signatures.Signature,
+        where: places_of_arrays.Places,
+        args: Any,
+        kwargs: Any,
+    ) -> pipeline.Compilation:
+        """The compilation for a call: from the program for all sizes if there is one."""
+        if self._symbolic is not None:
+            tree, keys, *rest = signature
+            avals = signatures.types_in_key(keys)
+            _, others, keywords = self._static.split(args, kwargs)
+            types = self._symbolic.types(others, keywords, avals)
+            general = self._for_all_sizes((tree, tuple(types), *rest), where, args, kwargs)
+            if general.serves():
+                names = self._names_of_dynamic(args, kwargs)
+                return general.at(self._symbolic.values(types, avals, names))
+        return self._compilation(self._traced_for(signature, args, kwargs), where)
+
+    def _for_all_sizes(
+        self,
+        signature: signatures.Signature,
+        where: places_of_arrays.Places,
+        args: Any,
+        kwargs: Any,
+    ) -> CompilationForAllSizes:
+        """The program of a signature with symbolic sizes, lowered once."""
+        key = signature, where
+        if key not in self._programs:
+            traced = self._traced_for(signature, args, kwargs)
+            shardings = self._given_places.result_shardings(traced.out_tree)
+            scope = self._symbolic.scope
+            self._programs[key] = CompilationForAllSizes(
+                scope, traced, self._options, where, shardings
+            )
+        found: CompilationForAllSizes = self._programs[key]
+        return found
 
     def _bind(self, args: Any, kwargs: Any) -> Any:
         """A call inside a transformation, which sees one primitive that holds a program."""
@@ -538,6 +583,7 @@ def jit(
     backend: str | None = ...,
     inline: bool | Inline = ...,
     compiler_options: Mapping[str, Any] | None = ...,
+    symbolic: Any = ...,
 ) -> stages.JitWrapped[stages.P, stages.R]: ...
 @overload
 def jit(
@@ -553,6 +599,7 @@ def jit(
     backend: str | None = ...,
     inline: bool | Inline = ...,
     compiler_options: Mapping[str, Any] | None = ...,
+    symbolic: Any = ...,
 ) -> Callable[[Callable[stages.P, stages.R]], stages.JitWrapped[stages.P, stages.R]]: ...
 def jit(
     fun: Callable[..., Any] = not_given,
@@ -569,6 +616,7 @@ def jit(
     backend: str | None = None,
     inline: bool | Inline = False,
     compiler_options: Mapping[str, Any] | None = None,
+    symbolic: Any = None,
 ) -> Any:
     """Compile `fun` with XLA, once for each signature that it is called with.
 
@@ -595,6 +643,10 @@ def jit(
             of the surrounding program, instead of a call. True or `Inline.JAX_EARLY` does so.
         compiler_options: options of XLA for this function, such as
             `{"xla_cpu_enable_fast_math": True}`.
+        symbolic: the sizes that differ from call to call, as the text of a shape for all arrays,
+            "b, ...", or a tuple of a text, None (no such sizes) or a pytree of them for each
+            positional argument. `fun` is traced and lowered once for all positive values of these
+            variables, and only compiled for each. `export.symbolic_shape` describes the texts.
 
     Returns:
         A function of the same arguments whose results are Arrays. Its methods `trace`, `lower`
@@ -630,7 +682,7 @@ def jit(
         options = pipeline.CompileOptions.of(
             fun, static, donate_argnums, donate_argnames, keep_unused, compiler_options
         )
-        return _jitted_of(PjitFunction, fun, static, options, is_inlined, places)
+        return _jitted_of(PjitFunction, fun, static, options, is_inlined, places, symbolic)
 
     return jitted if fun is not_given else jitted(fun)
 

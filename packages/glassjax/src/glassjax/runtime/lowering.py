@@ -14,6 +14,7 @@ import numpy as np
 
 import glassjax_stage3 as stage3
 from glassjax import xla
+from glassjax.dimensions.expressions import in_brackets
 from glassjax.monitoring import LOWERED
 from glassjax.runtime.effects import order_effects
 from glassjax.settings.options import make_user_context, timed
@@ -272,6 +273,9 @@ class Module(stage3.lowering.ModuleBuilder):
         platform: its platform, "cpu" or "cuda"; rules may differ between them.
         argument_attributes: MLIR attributes of the arguments of `main`, by number.
         result_attributes: MLIR attributes of its results.
+
+    Attributes:
+        is_dynamic: whether it calls a function whose sizes XLA has to derive.
     """
 
     def __init__(
@@ -285,6 +289,7 @@ class Module(stage3.lowering.ModuleBuilder):
         self.argument_attributes = argument_attributes
         self.result_attributes = result_attributes
         self.attributed: list[Attributes] = []
+        self.is_dynamic = False
 
     def function(self) -> Function:
         return Function(self)
@@ -296,7 +301,8 @@ class Module(stage3.lowering.ModuleBuilder):
         return f"loc({stage3.quoted(f'{scope}/{eqn.primitive}')}({place[4:]})" if scope else place
 
     def text(self, name: str) -> str:
-        return self._with_attributes(super().text(name))
+        text = self._with_attributes(super().text(name))
+        return xla.refined(text) if self.is_dynamic and "⟦" not in text else text
 
     def attribute(
         self,
@@ -526,7 +532,11 @@ def platform_of(b: stage3.lowering.FunctionBuilder) -> str:
 def lower(jaxpr: Jaxpr, name: str, module: Module | None = None) -> str:
     """The StableHLO module of a program, by default for the platform of the default device."""
     module = module or Module(xla.platform_of())
-    module.add_function(order_effects(jaxpr), "main", "public")
+    token = in_brackets.set(True)
+    try:
+        module.add_function(order_effects(jaxpr), "main", "public")
+    finally:
+        in_brackets.reset(token)
     return module.text(stage3.lowering.symbol(name))
 
 

@@ -405,7 +405,7 @@ class Compilation:
         if self._program == ():
             consts = self.consts()
             self._program = (None,)
-            if self._is_placed(consts):
+            if self.is_placed(consts):
                 self._program = (self._partitioned(consts, argument_names()),)
         return self._program[0]
 
@@ -419,7 +419,7 @@ class Compilation:
         kept = self.kept
         return lambda buffers: execute([buffers[position] for position in kept])
 
-    def _is_placed(self, consts: Sequence[Any]) -> bool:
+    def is_placed(self, consts: Sequence[Any]) -> bool:
         """Return True if an argument, a constant or an option fixes the devices."""
         return (
             self.where.default is not None

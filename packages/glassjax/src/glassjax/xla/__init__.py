@@ -15,7 +15,7 @@ _lazy_facade(
             DLPACK_CPU GPUS block_until_computed block_all buffer_device call_target calls_python
             compile compile_calling compile_for_gpus cost_analysis deserialize deserialize_calling
             dlpack_device executor_of_one from_portable is_deleted is_ready memory_analysis nbytes
-            only_launches serialize to_dlpack to_portable xla_computation
+            only_launches refined serialize to_dlpack to_portable xla_computation
         """,
         ".extensions": "Partitioner TARGET register_partitioners register_routines transformations",
         ".placement": """

@@ -5,6 +5,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from io import BytesIO
 from types import MappingProxyType, TracebackType
 from typing import Any, NamedTuple
 
@@ -462,6 +463,28 @@ def from_portable(data: bytes) -> tuple[str, str]:
             text: str = module.operation.get_asm(enable_debug_info=False)
             return text, str(operation.attributes["function_type"])
     raise ValueError("it has no `main`")
+
+
+def refined(text: str) -> str:
+    """The module of static shapes for a module whose `main` has static arguments.
+
+    Raises:
+        ValueError: an assertion about sizes fails, or a size does not follow from the arguments'.
+    """
+    module, data = parsed(text), BytesIO()
+    module.operation.write_bytecode(data)
+    refine = get_backend().jaxlib.mlir.refine_polymorphic_shapes
+    try:
+        found = refine(data.getvalue(), True, True, "sdy." in text)
+    except (RuntimeError, ValueError) as error:
+        raise ValueError(f"the sizes of the program cannot be derived: {error}") from None
+    with mlir_context():
+        static = ir().Module.parse(found)
+    written: str = static.operation.get_asm(enable_debug_info=True, use_local_scope=True)
+    return _UNKNOWN.sub("", written)
+
+
+_UNKNOWN = re.compile(r' loc\((?:"-":\d+:\d+|unknown)\)')
 
 
 # Compilation for absent devices, by their platform's plugin.
