@@ -17,6 +17,7 @@ from glassjax import xla
 from glassjax.dimensions.expressions import Size, is_symbolic_dim
 from glassjax.dimensions.parsing import Parser
 from glassjax.dimensions.scopes import SymbolicScope
+from glassjax.errors import InconclusiveDimensionOperation
 from glassjax.export import flatbuffer
 from glassjax.export.flatbuffer import Vector
 from glassjax.export.nodes import by_class, by_name
@@ -238,7 +239,13 @@ def _aval_from_fields(fields: Fields, scope: SymbolicScope) -> ShapedArray:
     try:
         shape = tuple([_size_from_text(size, scope) for size in fields["shape"]])
         return ShapedArray(shape, dtype)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+    except (
+        TypeError,
+        ValueError,
+        OverflowError,
+        RecursionError,
+        InconclusiveDimensionOperation,
+    ) as error:
         raise malformed("the shape and dtype of an array", fields) from error
 
 

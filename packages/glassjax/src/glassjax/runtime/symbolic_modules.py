@@ -250,7 +250,7 @@ class _Function:
         self.emitted: dict[str, str] = {}  # the names of values, by operation
         self.window: list[str] = []  # the lines of a `reduce_window` until it ends
         begin, self.name, params, end = _HEAD.match(head).groups()  # type: ignore[union-attr]
-        taken = {x: f"%dim_{x}" for x in module.parameters(self.name)}
+        taken = {x: f"%dim_{n}" for n, x in enumerate(module.parameters(self.name))}
         self.variables = dict(taken)
         declared = [f"{name}: {SIZE}" for name in taken.values()]
         self.head = begin + ", ".join([*declared, *([params] if params else [])]) + end
@@ -554,7 +554,8 @@ def _convolution(f: _Function, op: Operation) -> list[str]:
     pairs = _items(padding[1].replace("[", "").replace("]", ""))
     numbers = re.search(r"dim_numbers = (.*?), window", op.rest)
     groups = re.search(r"\{(batch_group_count.*)\}", op.rest)
-    assert numbers and groups
+    assert numbers
+    assert groups
     arrays = {
         "window_strides": op.list_after("stride = "),
         "lhs_dilation": op.list_after("lhs_dilate = "),

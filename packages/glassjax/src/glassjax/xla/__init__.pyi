@@ -44,6 +44,7 @@ from glassjax.xla.executables import is_ready as is_ready
 from glassjax.xla.executables import memory_analysis as memory_analysis
 from glassjax.xla.executables import nbytes as nbytes
 from glassjax.xla.executables import only_launches as only_launches
+from glassjax.xla.executables import refined as refined
 from glassjax.xla.executables import serialize as serialize
 from glassjax.xla.executables import to_dlpack as to_dlpack
 from glassjax.xla.executables import to_portable as to_portable
