@@ -480,7 +480,7 @@ class TestWhatCannotBe:
     def test_a_size_that_is_malformed(self, size):
         parts = unpack(export.export(jit(jnp.sin))(X).serialize())
         parts["unique_avals"][0]["shape"] = [size]
-        with pytest.raises(ValueError, match="deserialize: .* malformed"):
+        with pytest.raises(ValueError, match=r"deserialize: .* malformed"):
             export.deserialize(pack(parts))
 
     def test_types_with_sizes_that_the_program_has_not(self):
