@@ -8,17 +8,8 @@ is called, sizes of another scope, when it is called while being traced, and the
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from glassjax.dimensions.expressions import (
-    OPERATIONS,
-    Atom,
-    Dimension,
-    Linear,
-    Monomial,
-    evaluate,
-    fold,
-    normalized,
-    variables,
-)
+from glassjax.dimensions import expressions
+from glassjax.dimensions.expressions import Dimension
 from glassjax_stage2 import ShapedArray
 
 T = TypeVar("T")
@@ -75,7 +66,7 @@ def solve(
     checks: list[Check[T]] = []
 
     def value_of(size: Any) -> T:
-        return fold(size, values.__getitem__, constant, operations)
+        return expressions.fold(size, values.__getitem__, constant, operations)
 
     def check(relation: str, left: T, right: int | T, reason: str, *shown: T) -> None:
         found = [f"'{x.size}' = {{{n + len(shown)}}} for {x.place}" for n, x in enumerate(symbolic)]
@@ -88,12 +79,14 @@ def solve(
     left = [*equations]
     while left:
         for equation in left:
-            unknown = [name for name in variables(equation.size) if name not in values]
+            unknown = [name for name in expressions.variables(equation.size) if name not in values]
             parts = unknown and _divided_by(equation.size, unknown[0])
             if not unknown or (len(unknown) == 1 and parts):
                 break
         else:
-            names = sorted({name for x in left for name in variables(x.size)} - values.keys())
+            names = sorted(
+                {name for x in left for name in expressions.variables(x.size)} - values.keys()
+            )
             specified = ", ".join(f"{x.place} = {x.size}" for x in symbolic)
             raise ValueError(
                 f"the values of the dimension variables {', '.join(names)} do not follow from "
@@ -123,16 +116,22 @@ def solve(
 
 def _divided_by(size: Dimension, name: str) -> tuple[Any, Any] | None:
     """`coefficient` and `rest` for `size == coefficient * variable + rest`, or None."""
-    parts: tuple[Linear, Linear] = {}, {}
+    parts: tuple[expressions.Linear, expressions.Linear] = {}, {}
     for monomial, k in size.terms:
         powers = dict(monomial.factors)
-        exponent = powers.pop(Atom(name), 0)
-        product = monomial.divided_by(Monomial({Atom(name): 1})) if exponent == 1 else monomial
-        if exponent > 1 or any(name in variables(x) for atom in powers for x in atom.operands):
+        exponent = powers.pop(expressions.Atom(name), 0)
+        product = (
+            monomial.divided_by(expressions.Monomial({expressions.Atom(name): 1}))
+            if exponent == 1
+            else monomial
+        )
+        if exponent > 1 or any(
+            name in expressions.variables(x) for atom in powers for x in atom.operands
+        ):
             return None
         parts[0 if exponent else 1][product] = k
-    coefficient, rest = (normalized(linear, size.scope) for linear in parts)
-    return None if name in variables(coefficient) else (coefficient, rest)
+    coefficient, rest = (expressions.normalized(linear, size.scope) for linear in parts)
+    return None if name in expressions.variables(coefficient) else (coefficient, rest)
 
 
 def solved_sizes(caller: str, equations: Sequence[Equation[Any]]) -> dict[str, Any]:
@@ -142,7 +141,7 @@ def solved_sizes(caller: str, equations: Sequence[Equation[Any]]) -> dict[str, A
         ValueError: the equations have no solution, or do not determine the variables.
         InconclusiveDimensionOperation: that depends on the variables of the given sizes.
     """
-    solution = solve(equations, int, OPERATIONS)
+    solution = solve(equations, int, expressions.OPERATIONS)
     for relation, left, right, message, shown in solution.checks:
         if not (left == right if relation == "EQ" else left >= right):
             raise ValueError(f"{caller}: {message.format(*shown)}")
@@ -159,4 +158,4 @@ def fits(takes: ShapedArray, found: ShapedArray) -> bool:
 
 def type_at(aval: ShapedArray, values: Mapping[str, Any]) -> ShapedArray:
     """The type with these values of the variables in its sizes."""
-    return aval.update(shape=tuple([evaluate(size, values) for size in aval.shape]))
+    return aval.update(shape=tuple([expressions.evaluate(size, values) for size in aval.shape]))

@@ -26,7 +26,7 @@ from glassjax.shardings.sharding import NamedSharding
 from glassjax_stage2 import Primitive, ShapedArray, bind, typeof
 from glassjax_stage3 import Jaxpr, JaxprEqn, Var, lowering_rules
 from glassjax_stage3.jaxpr import require_accepted
-from glassjax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature, symbol
+from glassjax_stage3.lowering import FunctionBuilder, Value, mlir_type, symbol
 
 call_exported_p = Primitive("call_exported", higher_order=True)
 effectful_call_exported_p = Primitive("effectful_call_exported", higher_order=True)
@@ -236,19 +236,19 @@ def _call(
     returns: Sequence[ShapedArray],
 ) -> list[Value]:
     """A call of the function of a program, whose sizes XLA derives if they are symbolic."""
+    types = dynamic_signature(takes, list(map(words_type, program.out_avals)))
     if not program.is_symbolic:
         names = ", ".join(x.name for x in operands)
-        return b.emit(f"func.call @{function}({names}) : {signature(operands, returns)}", *returns)
+        return b.emit(f"func.call @{function}({names}) : {types}", *returns)
     b.module.is_dynamic = True  # type: ignore[attr-defined]
     names = ", ".join(
         _converted(b, x.name, mlir_type(x.aval), dynamic_type(aval), x.aval).name
         for x, aval in zip(operands, takes, strict=True)
     )
-    gives = list(map(words_type, program.out_avals))
-    outs = b.emit(f"func.call @{function}({names}) : {dynamic_signature(takes, gives)}", *returns)
+    outs = b.emit(f"func.call @{function}({names}) : {types}", *returns)
     return [
-        _converted(b, x.name, dynamic_type(aval), mlir_type(x.aval), x.aval)
-        for x, aval in zip(outs, gives, strict=True)
+        _converted(b, x.name, dynamic_type(words_type(aval)), mlir_type(x.aval), x.aval)
+        for x, aval in zip(outs, program.out_avals, strict=True)
     ]
 
 

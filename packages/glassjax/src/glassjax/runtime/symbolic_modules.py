@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from glassjax.dimensions.expressions import Dimension, evaluate, fold, in_brackets, variables
+from glassjax.dimensions import expressions
 from glassjax.dimensions.parsing import Parser
 from glassjax.dimensions.scopes import SymbolicScope
 from glassjax.dimensions.solving import Check, Equation, solve
@@ -41,7 +41,7 @@ def at_sizes(text: str, scope: SymbolicScope, sizes: Mapping[str, int]) -> str:
 
     @cache
     def number(written: str) -> str:
-        return str(evaluate(parse(written), sizes))
+        return str(expressions.evaluate(parse(written), sizes))
 
     return _BRACKETS.sub(lambda match: number(match[1]), text)
 
@@ -64,11 +64,11 @@ def dynamic_signature(in_avals: Sequence[ShapedArray], out_avals: Sequence[Shape
 
 
 def _in_brackets(write: Callable[..., str], *args: Any) -> str:
-    token = in_brackets.set(True)
+    token = expressions.in_brackets.set(True)
     try:
         return write(*args)
     finally:
-        in_brackets.reset(token)
+        expressions.in_brackets.reset(token)
 
 
 def dynamic(text: str, scope: SymbolicScope, argument_names: Sequence[str]) -> str:
@@ -123,7 +123,9 @@ class _Module:
         for body in text.split("\n  func.func ")[1:]:
             name = _NAME.search(body)[1]  # type: ignore[index]
             written = _BRACKETS.findall(body)
-            self.needed[name] = {x for each in written for x in variables(self.parse(each))}
+            self.needed[name] = {
+                x for each in written for x in expressions.variables(self.parse(each))
+            }
             called[name] = {*_CALL.findall(body)}
         grown = True
         while grown:
@@ -328,8 +330,10 @@ class _Function:
     def size(self, size: Any) -> str:
         """The name of the scalar with the value of a size."""
         if size not in self.values:
-            if isinstance(size, Dimension):
-                name = fold(size, self.variables.__getitem__, self.constant, self.operations())
+            if isinstance(size, expressions.Dimension):
+                name = expressions.fold(
+                    size, self.variables.__getitem__, self.constant, self.operations()
+                )
             else:
                 name = self.emit(f"stablehlo.constant dense<{size}> : {SIZE}")
             self.values[size] = name
@@ -360,7 +364,7 @@ class _Function:
 
     def _vector(self, texts: Sequence[str], sizes: Sequence[Any], element: str) -> str:
         tensor = f"tensor<{len(sizes)}x{element}>"
-        if not any(isinstance(size, Dimension) for size in sizes):
+        if not any(isinstance(size, expressions.Dimension) for size in sizes):
             values = list(sizes) if sizes else ""
             return self.emit(f"stablehlo.constant dense<{values}> : {tensor}")
         one = f"tensor<1x{element}>"
