@@ -106,7 +106,7 @@ def dynamic(text: str, scope: SymbolicScope, argument_names: Sequence[str]) -> s
 
 
 class _Module:
-    """What the functions of a module share.
+    """State that the functions of a module share.
 
     Attributes:
         parse: from the text of a size to the size.
