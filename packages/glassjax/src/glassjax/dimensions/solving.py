@@ -135,7 +135,7 @@ def _divided_by(size: Dimension, name: str) -> tuple[Any, Any] | None:
 
 
 def solved_sizes(caller: str, equations: Sequence[Equation[Any]]) -> dict[str, Any]:
-    """The values of variables from given sizes, ints or those of another scope.
+    """The values of variables from given sizes, which may be symbolic in another scope.
 
     Raises:
         ValueError: the equations have no solution, or do not determine the variables.
