@@ -49,6 +49,7 @@ _lazy_facade(
         ".checks": "check_tracer_leaks checking_leaks clear_caches print_environment_info",
         ".errors": "explain_error",
         ".explaining.explain": "explain",
+        ".explaining.memory": "explain_memory",
         ".explaining.recorder": "record",
         ".lax.precision": "default_matmul_precision",
         ".lax.resharding": "reshard",

@@ -50,6 +50,7 @@ from glassjax.checks import clear_caches as clear_caches
 from glassjax.checks import print_environment_info as print_environment_info
 from glassjax.errors import explain_error as explain_error
 from glassjax.explaining.explain import explain as explain
+from glassjax.explaining.memory import explain_memory as explain_memory
 from glassjax.explaining.recorder import record as record
 from glassjax.lax.precision import default_matmul_precision as default_matmul_precision
 from glassjax.lax.resharding import reshard as reshard

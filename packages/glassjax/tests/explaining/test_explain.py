@@ -13,7 +13,10 @@ from glassjax import ShapeDtypeStruct, explain, grad, jit, jvp, make_jaxpr
 from glassjax.core import eval_jaxpr, typecheck_jaxpr
 from glassjax.explaining.command_line import main, parse_argument
 
-STAGES = ["source", "jaxpr", "jvp", "known", "unknown", "transpose", "StableHLO", "optimized HLO"]
+STAGES = [
+    *("source", "jaxpr", "jvp", "known", "unknown", "transpose", "StableHLO", "optimized HLO"),
+    "memory",
+]
 X = np.float32(0.5)
 
 
@@ -108,7 +111,9 @@ def test_a_derivative_of_ones_own_is_that_of_the_stages():
 )
 def test_what_has_no_derivative_says_so(fun, args, why):
     explanation = explain(fun)(*args)
-    assert titles(explanation) == ["source", "jaxpr", "derivative", "StableHLO", "optimized HLO"]
+    assert titles(explanation) == [
+        *("source", "jaxpr", "derivative", "StableHLO", "optimized HLO", "memory")
+    ]
     assert explanation.sections[2].summary == why
 
 
@@ -118,7 +123,7 @@ def test_what_has_no_derivative_in_reverse_says_so():
 
     explanation = explain(loop)(2.0)
     assert "jvp" in titles(explanation)
-    assert "while_loop" in explanation.sections[-3].summary
+    assert "while_loop" in explanation.sections[-4].summary
     assert explanation["transpose"] is None
 
 

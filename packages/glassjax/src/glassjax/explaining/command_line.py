@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from glassjax.explaining.explain import explain, require_call
+from glassjax.explaining.explain import explain
+from glassjax.explaining.memory import explain_memory
 from glassjax.explaining.step import step
+from glassjax.explaining.tracing import require_call
 from glassjax.numpy.creation import asarray
 from glassjax.runtime.staging import ShapeDtypeStruct
 from glassjax.settings.names import function_named
+from glassjax.transforms.autodiff import value_and_grad
 from glassjax_stage2.tree import tree_map
 
 FUNCTION = "FILE:FUNCTION or MODULE:FUNCTION"
@@ -69,6 +72,15 @@ def _explain(given: argparse.Namespace) -> None:
         print(explanation.pretty_print())
 
 
+def _memory(given: argparse.Namespace) -> None:
+    function = value_and_grad(given.function) if given.grad else given.function
+    memory = explain_memory(function)(*given.arguments)
+    if given.save:
+        memory.save(given.save)
+    else:
+        print(memory)
+
+
 def _step(given: argparse.Namespace) -> None:
     execution = step(given.function)(*tree_map(_random_numbers, given.arguments))
     for where in given.breakpoint:
@@ -112,6 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, command, summary in (
         ("explain", _explain, "show a function at every stage from its source to XLA's program"),
+        ("memory", _memory, "show the memory that a function takes, by line of its program"),
         ("step", _step, "execute a function equation by equation; types stand for random numbers"),
     ):
         add = commands.add_parser(name, help=summary, description=summary)
@@ -128,6 +141,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 default=[],
                 help="the number of an equation, or FILE:LINE, where it stops",
             )
+        if command is _memory:
+            add.add_argument("--grad", action="store_true", help="of the function and its gradient")
         add.set_defaults(command=command, name=name)
     given = parser.parse_args(arguments)
     try:

@@ -13,9 +13,11 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import glassjax_watch
+from glassjax.explaining.memory import Memory
+from glassjax.explaining.tracing import require_call, traced_anew
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.jax_params import read_jaxpr
-from glassjax.runtime.jit import PjitFunction, jit
+from glassjax.runtime.named_scope import marking_backward_passes
 from glassjax.runtime.printed_jaxpr import printed_jaxpr
 from glassjax.runtime.staging import make_jaxpr
 from glassjax.settings.names import counted
@@ -150,8 +152,9 @@ def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
     """Show a function at every stage between its source and a compiled program.
 
     The stages are its source; its jaxpr; its jvp; the known half of the jvp, without tangents, and
-    the unknown half; the transpose of the unknown half, which `grad` runs; and the function
-    itself in StableHLO and as XLA optimizes it. Each has the time that it took.
+    the unknown half; the transpose of the unknown half, which `grad` runs; the function itself
+    in StableHLO and as XLA optimizes it; and the memory that this takes, by line. Each has the
+    time that it took.
 
     Arguments:
         fun: function of arrays and pytrees of arrays, jitted or not.
@@ -184,23 +187,12 @@ def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
     return explained
 
 
-def require_call(caller: str, fun: Callable[..., Any], args: Any, kwargs: Any) -> None:
-    """Raise TypeError if `fun` does not take these arguments."""
-    try:
-        signature = inspect.signature(fun)
-    except (TypeError, ValueError):  # a function without a signature
-        return
-    try:
-        signature.bind(*args, **kwargs)
-    except TypeError as error:
-        raise TypeError(f"{caller} of `{name_of(fun)}`: {error}; it takes {signature}") from None
-
-
 def _sections(fun: Callable[..., Any], args: Any, kwargs: Any) -> Iterator[Section]:
     yield _source(fun)
     function = traced_anew(fun)
     start = perf_counter()
-    traced = function.trace(*args, **kwargs)
+    with marking_backward_passes():
+        traced = function.trace(*args, **kwargs)
     seconds = perf_counter() - start
     closed = traced.jaxpr
     yield Section(
@@ -218,6 +210,11 @@ def _sections(fun: Callable[..., Any], args: Any, kwargs: Any) -> Iterator[Secti
     text = re.sub(r", metadata=\{[^}]*\}", "", compiled.as_text())
     summary = "The program after XLA's optimizations: operations that run in one loop are fused."
     yield Section("optimized HLO", summary, text, seconds)
+    start = perf_counter()
+    text = Memory(name_of(fun), compiled).pretty_print(_WIDTH)
+    seconds = perf_counter() - start
+    summary = "The arrays that live at the same time, by line. `explain_memory` draws them."
+    yield Section("memory", summary, text, seconds)
 
 
 def _source(fun: Callable[..., Any]) -> Section:
@@ -226,12 +223,6 @@ def _source(fun: Callable[..., Any]) -> Section:
     except (OSError, TypeError):
         return Section("source", "The source of this function is not available.")
     return Section("source", "The function as it is written.", text)
-
-
-def traced_anew(fun: Callable[..., Any]) -> PjitFunction:
-    """The function, jitted anew, without the caches of earlier calls."""
-    own: Any = fun if isinstance(fun, PjitFunction) else jit(fun)
-    return PjitFunction(own._fun, own._static, own._options, {}, False, own._given_places)
 
 
 def _derivatives(closed: ClosedJaxpr) -> Iterator[Section]:

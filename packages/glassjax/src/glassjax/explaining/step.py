@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from glassjax.explaining.explain import require_call, traced_anew
+from glassjax.explaining.tracing import require_call, traced_anew
 from glassjax.primitives.higher_order import run_program, step_rules
 from glassjax.runtime.evaluation import evaluated_by_library, library_evaluation
 from glassjax.runtime.jax_params import read_jaxpr

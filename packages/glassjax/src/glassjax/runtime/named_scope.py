@@ -91,6 +91,51 @@ class ScopedSource(Source):
         return NameStack((self.scope,) if self.scope else ())
 
 
+# Backward passes: which equations they write, for those who ask.
+
+
+BACKWARD = "backward pass"  # the outermost scope of its equations
+_marks_backward: ContextVar[bool] = ContextVar("marks_backward", default=False)
+
+
+class BackwardSource(Source):
+    """A place in a program whose cotangents are computed here, or that is computed again."""
+
+    def __init__(self, source: Source):
+        super().__init__(source.code, source.offset)
+        scope = getattr(source, "scope", "")
+        self.scope = f"{BACKWARD}/{scope}" if scope else BACKWARD
+        self.attributes = getattr(source, "attributes", ())
+
+
+@contextmanager
+def marking_backward_passes() -> Iterator[None]:
+    """Name what backward passes compute, in programs that are traced in this context."""
+    token = _marks_backward.set(True)
+    try:
+        yield
+    finally:
+        _marks_backward.reset(token)
+
+
+def marked(backward_pass: Callable[P, R]) -> Callable[P, R]:
+    """A backward pass whose equations have a `BackwardSource` where that is asked for."""
+
+    @wraps(backward_pass)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        staging = _staging_trace() if _marks_backward.get() else None
+        if staging is None:
+            return backward_pass(*args, **kwargs)
+        before = len(staging.eqns)
+        outs = backward_pass(*args, **kwargs)
+        for eqn in staging.eqns[before:]:
+            if eqn.source is not None and type(eqn.source) is not BackwardSource:
+                eqn.source = BackwardSource(eqn.source)
+        return outs
+
+    return run
+
+
 def _staging_trace() -> Any:
     """The trace that stages the current program; None outside of staging."""
     trace: Any = current_interpreter()

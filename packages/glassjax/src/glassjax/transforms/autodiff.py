@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from types import CodeType
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -21,7 +23,7 @@ from glassjax.runtime.jit import jit
 from glassjax.runtime.printed_jaxpr import as_printed
 from glassjax.runtime.templates import expanded
 from glassjax.settings.config import Switch
-from glassjax.settings.names import counted, wraps
+from glassjax.settings.names import counted, later, wraps
 from glassjax.settings.number_types import as_weak_as
 from glassjax.settings.tracers import printed_type
 from glassjax.shardings.types import sharded_as
@@ -49,6 +51,16 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Aux = TypeVar("Aux")
 Argnums = int | Sequence[int]
+
+# The user's function whose lines reverse mode computes again, if it is measured what that saves.
+recomputed_code: ContextVar[CodeType | None] = ContextVar("recomputed_code", default=None)
+_with_checkpoints = later("glassjax.transforms.chosen_checkpoints", "with_checkpoints")
+
+
+def _prepared(fun: Function) -> Function:
+    """A function of pytrees of arrays that is to be differentiated in reverse mode."""
+    return fun if recomputed_code.get() is None else _with_checkpoints(fun)
+
 
 # Checks of differentiated values: real numbers by default, complex and integers by option.
 
@@ -709,7 +721,7 @@ def _with_gradient(
             require_differentiable("grad", fun, argnums, inputs, holomorphic, allow_int)
         with_aux = WithAux(restricted) if has_aux else None
         flat_fun = stage2.arguments.FlatFunction(with_aux or restricted, tree)
-        outs, linear, residuals = linearize_flat(flat_fun, primals, fun)
+        outs, linear, residuals = linearize_flat(_prepared(flat_fun), primals, fun)
         out = stage2.tree.tree_unflatten(flat_fun.out_tree, outs)
         ones = [one_like("grad", fun, out, holomorphic)]
         cts = map(_cotangent, linear.in_avals, pull_back(linear, residuals, ones))
@@ -732,7 +744,7 @@ def _cotangent(aval: ShapedArray, ct: Any) -> Any:
 
 def weak_vjp(fun: Function, *primals: Any) -> tuple[Any, functools.partial[Any]]:
     """As stage 4's, with weak cotangents of weak arguments: rules may have promoted them."""
-    out, f_vjp = stage4.vjp(fun, *primals)
+    out, f_vjp = stage4.vjp(_prepared(fun), *primals)
     linear = f_vjp.func.linear  # type: ignore[attr-defined]
     if True not in [aval.weak_type for aval in linear.in_avals]:
         return out, f_vjp

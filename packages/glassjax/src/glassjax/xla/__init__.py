@@ -12,10 +12,11 @@ _lazy_facade(
         """,
         ".coordination": "Coordination Timeouts coordination join_processes leave process_runs",
         ".executables": """
-            DLPACK_CPU GPUS block_until_computed block_all buffer_device call_target calls_python
-            compile compile_calling compile_for_gpus cost_analysis deserialize deserialize_calling
-            dlpack_device executor_of_one from_portable is_deleted is_ready memory_analysis nbytes
-            only_launches refined serialize to_dlpack to_portable xla_computation
+            DLPACK_CPU GPUS block_until_computed block_all buffer_assignment buffer_device
+            call_target calls_python compile compile_calling compile_for_gpus cost_analysis
+            deserialize deserialize_calling dlpack_device executor_of_one from_portable is_deleted
+            is_ready memory_analysis nbytes only_launches optimized_module refined serialize
+            to_dlpack to_portable xla_computation
         """,
         ".extensions": "Partitioner TARGET register_partitioners register_routines transformations",
         ".placement": """

@@ -27,6 +27,7 @@ from glassjax.xla.executables import DLPACK_CPU as DLPACK_CPU
 from glassjax.xla.executables import GPUS as GPUS
 from glassjax.xla.executables import block_all as block_all
 from glassjax.xla.executables import block_until_computed as block_until_computed
+from glassjax.xla.executables import buffer_assignment as buffer_assignment
 from glassjax.xla.executables import buffer_device as buffer_device
 from glassjax.xla.executables import call_target as call_target
 from glassjax.xla.executables import calls_python as calls_python
@@ -44,6 +45,7 @@ from glassjax.xla.executables import is_ready as is_ready
 from glassjax.xla.executables import memory_analysis as memory_analysis
 from glassjax.xla.executables import nbytes as nbytes
 from glassjax.xla.executables import only_launches as only_launches
+from glassjax.xla.executables import optimized_module as optimized_module
 from glassjax.xla.executables import refined as refined
 from glassjax.xla.executables import serialize as serialize
 from glassjax.xla.executables import to_dlpack as to_dlpack

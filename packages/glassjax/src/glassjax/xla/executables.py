@@ -390,6 +390,18 @@ def memory_analysis(executable: backend.Executable) -> dict[str, int]:
     return {name: getattr(stats, name) for name in names}
 
 
+def optimized_module(executable: backend.Executable) -> bytes:
+    """The compiled program, in order of execution: a serialized `HloModuleProto`."""
+    data: bytes = executable.loaded.hlo_modules()[0].as_serialized_hlo_module_proto()
+    return data
+
+
+def buffer_assignment(executable: backend.Executable) -> bytes:
+    """The place of each buffer: a serialized `BufferAssignmentProto`, empty if XLA tells none."""
+    stats = executable.loaded.get_compiled_memory_stats()
+    return getattr(stats, "serialized_buffer_assignment_proto", None) or b""
+
+
 def compile(
     text: str, out_avals: Sequence[ShapedArray], options: clients.Options = MappingProxyType({})
 ) -> backend.Executable:
