@@ -31,7 +31,7 @@ _MOST_CHECKPOINTS = 3  # each is compiled
 
 
 class Place(NamedTuple):
-    """What a buffer belongs to: a line of the program, or a name such as "arguments"."""
+    """The owner of a buffer: a line of the program, or a name such as "arguments"."""
 
     file: str
     line: int
@@ -67,7 +67,7 @@ class Row(NamedTuple):
 
 
 class Saving(NamedTuple):
-    """What a checkpoint changes, as measured: the program was compiled with it.
+    """The effect of a checkpoint, as measured: the program was compiled with it.
 
     Attributes:
         name: the function that was put under the checkpoint.
@@ -211,7 +211,7 @@ def _live_buffers(compiled: Compiled) -> LiveBuffers:
 def _savings(
     fun: Callable[..., Any], args: Any, kwargs: Any, memory: Memory, traced: Traced
 ) -> Iterator[Saving]:
-    """What checkpoints around the functions with most residuals save, the largest first."""
+    """Measure checkpoints around the functions with most residuals."""
     codes = _functions_of_lines(traced.jaxpr.jaxpr)
     rows: defaultdict[CodeType, list[Row]] = defaultdict(list)
     for row in memory.rows:
@@ -297,7 +297,7 @@ class _Origins:
         return Place(origin.file, origin.line)
 
     def is_residual(self, buffer: Buffer) -> bool:
-        """Whether the backward pass reads what the forward pass computed."""
+        """Return True if the backward pass reads what the forward pass computed."""
         if buffer.is_argument or buffer.is_constant:
             return False
         origin = self.origin(buffer.instruction, buffer.path)
@@ -306,7 +306,7 @@ class _Origins:
         return any(map(self.is_backward, [buffer.instruction, *buffer.uses]))
 
     def is_backward(self, x: hlo.Instruction) -> bool:
-        """Whether an instruction belongs to a backward pass, or one that is fused in it does."""
+        """Return True if an instruction belongs to a backward pass, or one fused in it does."""
         if x.id not in self._backward:
             inner = [
                 each
@@ -352,7 +352,7 @@ class _Origins:
     def _sources(
         self, x: hlo.Instruction, path: hlo.Path
     ) -> list[tuple[hlo.Instruction, hlo.Path]]:
-        """Where a value comes from, the likeliest first, if an instruction only passes it on."""
+        """The sources of a value, the likeliest first, if an instruction only passes it on."""
         operands = self._operands(x)
         match x.opcode:
             case "tuple" if path:
