@@ -5,7 +5,6 @@ matching shapes and dtypes.
 """
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -206,7 +205,7 @@ def reshape(x: Array, shape: int | Sequence[int]) -> Array:
     known = math.prod([size for size in sizes if size != -1])
     if sizes.count(-1) == 1 and known:
         sizes = tuple([aval.size // known if size == -1 else size for size in sizes])
-    if min(sizes, default=0) < 0 or math.prod(sizes) != aval.size:
+    if any(size < 0 for size in sizes) or math.prod(sizes) != aval.size:
         raise ShapeMismatchError(
             f"reshape: {aval}, of size {aval.size}, does not fit shape {shape}. The sizes of a "
             "shape must multiply to that; one of them may be -1, which stands for the rest."
@@ -289,7 +288,8 @@ def ints(role: str, given: Any) -> tuple[int, ...]:
     """One or several ints, as a tuple; the message for anything else names `role`."""
     several = getattr(given, "ndim", hasattr(given, "__len__") and type(given) not in (str, dict))
     try:
-        return tuple([int(operator.index(x)) for x in (given if several else (given,))])
+        index = dialect().index
+        return tuple([x if type(x) is int else index(x) for x in (given if several else (given,))])
     except ConcretizationTypeError as error:
         raise type(error)(f"{role} must be known, as a Python int: {error}") from None
     except TypeError:

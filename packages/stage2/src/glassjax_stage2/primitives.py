@@ -131,7 +131,7 @@ def check_broadcast_in_dim(x: ShapedArray, shape: Shape, axes: Shape) -> None:
     in_order = list(axes) == sorted(set(axes) & set(range(len(shape))))
     sizes = [shape[axis] for axis in axes] if in_order else []
     fits = len(sizes) == x.ndim and all(n in (1, m) for n, m in zip(x.shape, sizes, strict=True))
-    if not fits or min(shape, default=0) < 0:
+    if not fits or any(size < 0 for size in shape):
         raise TypeError(f"broadcast_in_dim: {x} does not fit axes {axes} of shape {shape}")
 
 

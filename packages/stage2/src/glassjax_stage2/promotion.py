@@ -6,8 +6,6 @@ The dialect in force decides the dtype.
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from glassjax_stage2.errors import ShapeMismatchError
 from glassjax_stage2.primitives import broadcast_in_dim_p, convert_element_type_p
 from glassjax_stage2.shaped_array import Dialect, Shape, ShapedArray, dialect, inexact_dtype, typeof
@@ -26,14 +24,19 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     Raises:
         ShapeMismatchError: two sizes of one axis differ and neither is 1.
     """
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError:
-        shown = " and ".join(map(str, shapes))
-        raise ShapeMismatchError(
-            f"Incompatible shapes for broadcasting: {shown}. Aligned from the right, the sizes of "
-            "each axis must be equal, or one of them 1. Reshape or transpose what does not fit."
-        ) from None
+    ndim = max(map(len, shapes), default=0)
+    common = []
+    for sizes in zip(*[(1,) * (ndim - len(shape)) + tuple(shape) for shape in shapes], strict=True):
+        others = {size for size in sizes if size != 1}
+        if len(others) > 1:
+            shown = " and ".join(map(str, shapes))
+            raise ShapeMismatchError(
+                f"Incompatible shapes for broadcasting: {shown}. Aligned from the right, the sizes "
+                "of each axis must be equal, or one of them 1. Reshape or transpose what does not "
+                "fit."
+            )
+        common.append(others.pop() if others else 1)
+    return tuple(common)
 
 
 def promote(*operands: Any, inexact: bool = False) -> list[Any]:

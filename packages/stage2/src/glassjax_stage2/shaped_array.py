@@ -1,6 +1,7 @@
 """Types: the abstract value of an array is its shape and dtype."""
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
@@ -203,6 +204,10 @@ class Dialect:
     def with_shape(self, aval: ShapedArray, shape: Shape) -> ShapedArray:
         """The type of the elements of `aval` in another shape; only scalars of numpy are weak."""
         return aval.update(shape=shape, weak_type=aval.weak_type and not shape)
+
+    def index(self, x: Any) -> int:
+        """An integer of any class as an int, where a size, an axis or an index is needed."""
+        return int(operator.index(x))
 
     def scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
         """A Python number as a scalar of `dtype`; OverflowError: an int that does not fit."""

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 from glassjax.errors import InconclusiveDimensionOperation
 from glassjax.settings.names import later
 from glassjax_stage2.errors import shown
+from glassjax_stage2.shaped_array import aval_rules, dialect
 
 T = TypeVar("T")
 
@@ -153,9 +154,6 @@ class Dimension(_Ordered):
     def __deepcopy__(self, memo: object) -> "Dimension":
         return self
 
-    def __jax_array__(self) -> Any:
-        return as_array(self)
-
     def __add__(self, other: Any) -> Any:
         return self._with(operator.add, other, lambda y: sum_of(self, 1, y))
 
@@ -255,7 +253,9 @@ class Dimension(_Ordered):
         return operation(as_array(self), other)
 
 
+# In arithmetic with arrays, a size is a Python int whose value the compiled program computes.
 numbers.Integral.register(Dimension)
+aval_rules[Dimension] = lambda size: dialect().int_type(0)
 Size = int | Dimension
 
 # Sizes are taken to be smaller: XLA's sizes of dynamic axes have 32 bits.
@@ -439,6 +439,11 @@ def bounds_of(
 ) -> Bounds:
     """The provable bounds of a size, inclusive; a search for better ones ends when they suffice."""
     return size.scope.bounds(size, enough) if isinstance(size, Dimension) else (size, size)
+
+
+def surely_at_least(x: Size, y: Size) -> bool:
+    """Return True if `x >= y` for all values of the variables, False if not or if not known."""
+    return bounds_of(x - y, lambda low, high: low >= 0 or high < 0)[0] >= 0
 
 
 def _is_at_least(x: Size, y: Size, shown: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 import glassjax_stage2 as stage2
+from glassjax.dimensions.expressions import surely_at_least
 from glassjax.dtypes import DTypeLike
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax import shapes
@@ -292,7 +293,10 @@ def conv_general_dilated(
     windows = tuple(map(dilated, windows, rhs_dilation))
     for name, dilation in (("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation)):
         of = sizes if name == "lhs_dilation" else spatial_sizes(b.shape, numbers[1])
-        if max(map(dilated, of, dilation), default=0) >= 2**31:  # XLA would not finish compiling
+        lengths = map(dilated, of, dilation)
+        if any(
+            surely_at_least(length, 2**31) for length in lengths
+        ):  # XLA would not finish compiling
             raise ValueError(f"{caller}: {name} makes an axis too large: {dilation} of sizes {of}")
     options_given = options(caller, precision, preferred_element_type, lhs, rhs)
     _require_preferred(caller, common.dtype, options_given)

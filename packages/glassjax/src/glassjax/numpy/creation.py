@@ -11,6 +11,8 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import dtypes, lax
+from glassjax.dimensions.expressions import is_symbolic, require_size
+from glassjax.dimensions.slices import range_length
 from glassjax.errors.arguments import checking_arguments, require_flags
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax.conversion import convert_silently
@@ -452,6 +454,9 @@ def arange(
     (Array([0, 1, 2, 3], dtype=int32), Array([1.  , 1.25, 1.5 , 1.75], dtype=float32))
     """
     given = {"start": start, "stop": stop, "step": step}
+    if is_symbolic(given.values()):
+        out = _symbolic_range(start, stop, step, dtype)
+        return placed_result("arange", out, device, out_sharding)
     bounds: Any = [
         x if x is None and name != "start" else _known_number(_role_of_bound(name, stop), x)
         for name, x in given.items()
@@ -467,6 +472,16 @@ def arange(
     else:
         out = arrays.array(numbers, dtype)
     return placed_result("arange", out, device, out_sharding)
+
+
+def _symbolic_range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
+    """The numbers of `arange` where the bounds are sizes, of which some are symbolic."""
+    if stop is None:
+        start, stop = 0, start
+    bounds = {"start": start, "stop": stop, "step": 1 if step is None else step}
+    first, end, by = [require_size(f"arange: {name}", x) for name, x in bounds.items()]
+    dtype = dtypes.canonicalize_dtype(int) if dtype is None else dialect().dtype_of("arange", dtype)
+    return lax.iota(dtype, range_length(first, end, by)) * by + first
 
 
 def _role_of_bound(name: str, stop: Any) -> str:

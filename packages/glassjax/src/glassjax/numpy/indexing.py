@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from glassjax import lax
+from glassjax.dimensions.expressions import Size, is_symbolic, surely_at_least
+from glassjax.dimensions.slices import slice_elements
 from glassjax.errors import (
     ConcretizationTypeError,
     NonConcreteBooleanIndexError,
@@ -33,7 +34,7 @@ from glassjax_stage2 import ShapedArray, Tracer, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.functions import one_int
 from glassjax_stage2.promotion import broadcast_shapes
-from glassjax_stage2.shaped_array import Shape, typeof_named
+from glassjax_stage2.shaped_array import Shape, dialect, typeof_named
 from glassjax_stage2.tracer import unknown
 from glassjax_stage3.array import new_buffer
 
@@ -181,7 +182,7 @@ class StaticSlice(NamedTuple):
 
 
 def _extent(size: int, step: int) -> int:
-    return (size - 1) * abs(step) + 1 if size else 0
+    return (size - 1) * abs(step) + 1 if size != 0 else 0
 
 
 class Moving(NamedTuple):
@@ -248,7 +249,7 @@ def parse_index(x: Any, index: Any) -> tuple[Any, list[Entry], list[Any]]:
         elif isinstance(part, slice):
             entries.append(_slice_entry(part, shape[axis], position))
             axis += 1
-        elif type(part) is int:
+        elif type(part) is int and _stays_int(part, shape[axis]):
             entries.append(part)
             axis += 1
         elif isinstance(part, Slice):
@@ -339,7 +340,14 @@ def _expand_ellipsis(parts: list[Any], shape: Shape) -> list[Any]:
     return [*parts[:place], *whole, *parts[place + 1 :]]
 
 
-def _slice_entry(part: slice, size: int, position: int) -> StaticSlice:
+def _stays_int(index: int, size: Size) -> bool:
+    """Return False if the index may be beyond a symbolic size, so it is bounded when it is used."""
+    if type(size) is int:
+        return True
+    return surely_at_least(size, -index if index < 0 else index + 1)
+
+
+def _slice_entry(part: slice, size: Size, position: int) -> StaticSlice:
     if part.start is None and part.stop is None and part.step is None:
         return StaticSlice(0, size, 1)
     try:
@@ -350,6 +358,8 @@ def _slice_entry(part: slice, size: int, position: int) -> StaticSlice:
             f"traced; found {part} at position {position}. Where the size is known, "
             "lax.dynamic_slice takes a start that is not; or select by where(condition, x, y)."
         ) from None
+    if is_symbolic((size, bounds.start, bounds.stop, bounds.step)):
+        return StaticSlice(*slice_elements(bounds, size))
     start, stop, step = bounds.indices(size)
     count = len(range(start, stop, step))
     # Normalized, so that slices of the same elements are one entry, and share a program.
@@ -360,7 +370,7 @@ def _static_bound(bound: Any) -> int | None:
     if bound is None:
         return None
     try:
-        return operator.index(bound)
+        return dialect().index(bound)
     except ConcretizationTypeError:
         raise
     except TypeError:
@@ -725,7 +735,7 @@ def cut_out(x: Any, *operands: Any, pattern: Pattern) -> Any:
     """The elements at an index without arrays: a slice, without the axes of ints."""
     (starts, sizes), steps = window_of(typeof(x).shape, operands, pattern)
     strides = [abs(step) for step in steps]
-    if max(strides, default=1) > 1 and all(type(start) is int for start in starts):
+    if max(strides, default=1) > 1 and all(isinstance(start, Size) for start in starts):
         limits = [start + size for start, size in zip(starts, sizes, strict=True)]
         out = lax.slice(x, starts, limits, strides)
     else:
@@ -763,7 +773,7 @@ def take_window(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> Any:
     """The part of `x` from `starts` on, a static slice if these are known."""
     if tuple(sizes) == typeof(x).shape:
         return x
-    if all(type(start) is int for start in starts):
+    if all(isinstance(start, Size) for start in starts):
         limits = [start + size for start, size in zip(starts, sizes, strict=True)]
         return lax.slice(x, starts, limits)
     return slice_at(x, list(starts), sizes, False)

@@ -10,6 +10,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import lax
+from glassjax.dimensions.expressions import surely_at_least
 from glassjax.dtypes import DTypeLike
 from glassjax.lax import elementwise
 from glassjax.numpy.dtypes import computation_dtype, default_int, dtype_of_mean, dtype_of_sum
@@ -446,7 +447,7 @@ def _element_count(name: str, a: Any, axis: Axes, keepdims: bool, where: Any) ->
     if where is None:
         count = math.prod(shape[i] for i in canonical_axes(name, axis, len(shape)))
         # a larger int would need 64 bits
-        return count if count < 2**31 else float(count)
+        return float(count) if surely_at_least(count, 2**31) else count
     ones = elementwise.where(where, lax.full(shape, 1, typeof(a).dtype), 0)
     return _reduce_axes(name, lax.reduce_sum, ones, axis, None, keepdims, None, 0)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import lax
+from glassjax.dimensions.expressions import surely_at_least
 from glassjax.dtypes import DTypeLike
 from glassjax.lax.elementwise import where
 from glassjax.lax.sorting import take_along
@@ -279,7 +280,7 @@ def searchsorted(
             )
         a = take_along(a, sorter, 0)
     shape, size = typeof(v).shape, typeof(a).shape[0]
-    dtype = np.int32 if size < 2**31 else np.int64
+    dtype = np.int64 if surely_at_least(size, 2**31) else np.int32
     if not size:
         return lax.full(shape, 0, dtype)
     flat = stage2.reshape(v, (-1,))

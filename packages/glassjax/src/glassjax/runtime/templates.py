@@ -11,6 +11,7 @@ from weakref import WeakSet
 import numpy as np
 
 import glassjax_stage3 as stage3
+from glassjax.dimensions.expressions import Dimension, as_array
 from glassjax.runtime.array import Array
 from glassjax.runtime.evaluation import adds_equations, device_trace, evaluators
 from glassjax.runtime.signature import StaticArguments, exact_type
@@ -214,6 +215,14 @@ class JaxprTrace(TakesTemplates, PlainJaxprTrace):
         if primitive is template_p:
             return self.apply(params["template"], args, user_source())
         return super().process(primitive, args, params)
+
+    def to_atom(self, x: Any) -> Any:
+        if type(x) is self.tracer and x.interpreter is self:
+            return x.variable
+        if isinstance(x, Dimension):
+            with set_interpreter(self):
+                x = as_array(x)
+        return super().to_atom(x)
 
     def apply(self, template: Template, args: Sequence[Any], source: Source | None) -> list[Any]:
         """Write the equations of a template, each with the same line."""

@@ -197,6 +197,7 @@ _NARROW = dict(zip(_WIDE, map(np.dtype, ("int32", "uint32", "float32", "complex6
 
 _array_of = later("glassjax.runtime.array", "from_numpy")
 _interpreter_with_origins = later("glassjax.runtime.origins", "interpreter_with_origins")
+_is_symbolic_dim = later("glassjax.dimensions.expressions", "is_symbolic_dim")
 
 
 def parse_dtype(caller: str, given: Any) -> np.dtype[Any]:
@@ -289,6 +290,10 @@ class LibraryDialect(stage2.shaped_array.Dialect):
                 f"{error}, or glassjax.config.update('enable_x64', True), or the environment "
                 "variable GLASSJAX_ENABLE_X64=1, which gives numbers 64 bits"
             ) from None
+
+    def index(self, x: Any) -> int:
+        """As in numpy, except that symbolic sizes stay what they are."""
+        return x if _is_symbolic_dim(x) else super().index(x)
 
     @lru_cache(maxsize=4096)  # noqa: B019
     def result_type(self, *avals: ShapedArray) -> ShapedArray:

@@ -9,6 +9,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 import glassjax_stage3 as stage3
+from glassjax.dimensions.expressions import is_symbolic_dim
 from glassjax.errors import ConcretizationTypeError, ShardingTypeError
 from glassjax.errors.arguments import require_fit
 from glassjax.lax.control_flow.program_cache import keeps_programs, scan_in_python
@@ -33,6 +34,7 @@ from glassjax_stage2.arguments import FlatFunction, argument_names, require_func
 from glassjax_stage2.errors import shown
 from glassjax_stage2.functions import ints
 from glassjax_stage2.primitives import add_p
+from glassjax_stage2.shaped_array import dialect
 from glassjax_stage2.source import Source, name_of
 from glassjax_stage2.tangent import instantiate, tangent_type
 from glassjax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
@@ -786,7 +788,7 @@ def _length(f: Any, xs: Any, length: Any) -> int:
         rows.append((f"xs{stage2.tree.keystr(path)}", str(shape), shape[0]))
     if length is not None:
         try:
-            length = operator.index(length)
+            length = dialect().index(length)
         except ConcretizationTypeError as error:
             raise type(error)(
                 "scan: length must be known, for it decides the shape of the results; fori_loop "
@@ -803,12 +805,12 @@ def _length(f: Any, xs: Any, length: Any) -> int:
         table = [("argument", "shape", "size"), *rows]
         lines = [f"    {name:<20} {shape:<14} {size}" for name, shape, size in table]
         raise ValueError(f"scan of `{name_of(f)}`: first axes differ in size\n" + "\n".join(lines))
-    return int(sizes.pop())
+    return sizes.pop()
 
 
 def _unroll_factor(length: int, unroll: int | bool) -> int:
     if unroll is True:
-        return max(length, 1)
+        return max(operator.index(length), 1)
     if unroll is False:
         return 1
     try:
@@ -817,7 +819,7 @@ def _unroll_factor(length: int, unroll: int | bool) -> int:
         raise TypeError(f"scan: unroll must be an int or a bool, found {shown(unroll)}") from error
     if factor < 0:
         raise ValueError(f"scan: unroll must not be negative, found {factor}")
-    return min(max(factor, 1), max(length, 1))
+    return factor if is_symbolic_dim(length) else min(max(factor, 1), max(length, 1))
 
 
 @evaluated_by_library
