@@ -293,10 +293,8 @@ def conv_general_dilated(
     windows = tuple(map(dilated, windows, rhs_dilation))
     for name, dilation in (("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation)):
         of = sizes if name == "lhs_dilation" else spatial_sizes(b.shape, numbers[1])
-        lengths = map(dilated, of, dilation)
-        if any(
-            surely_at_least(length, 2**31) for length in lengths
-        ):  # XLA would not finish compiling
+        # XLA would not finish compiling
+        if any(surely_at_least(length, 2**31) for length in map(dilated, of, dilation)):
             raise ValueError(f"{caller}: {name} makes an axis too large: {dilation} of sizes {of}")
     options_given = options(caller, precision, preferred_element_type, lhs, rhs)
     _require_preferred(caller, common.dtype, options_given)

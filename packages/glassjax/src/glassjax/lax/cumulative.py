@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import glassjax_stage2 as stage2
+from glassjax.dimensions.expressions import is_symbolic_dim
 from glassjax.lax import shapes
 from glassjax.lax.control_flow.scan import scan
 from glassjax.lax.elementwise import add, bitwise_or, mul, select
@@ -93,6 +94,11 @@ def scan_by_halves(combine: Combine, xs: Values, axes: Sequence[int], reverse: b
     The first argument of `combine` comes earlier in the arrays, also in reverse.
     """
     size = typeof(xs[0]).shape[axes[0]]
+    if is_symbolic_dim(size):
+        raise NotImplementedError(
+            f"associative_scan along an axis of size '{size}': its steps are written out, so the "
+            "size must be an int; lax.scan and cumsum accept any"
+        )
     if size < 2:
         return list(xs)
 

@@ -118,7 +118,7 @@ def _unslice(
     for size, start, count, stride in zip(
         x.aval.shape, start_indices, typeof(ct).shape, strides, strict=True
     ):
-        width = 1 + (count - 1) * stride if count else 0
+        width = 1 + (count - 1) * stride if count != 0 else 0
         config.append((start, size - start - width, stride - 1))
     return pad(ct, shapes.full((), 0, x.aval.dtype), config)
 

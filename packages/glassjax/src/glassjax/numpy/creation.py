@@ -11,7 +11,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import dtypes, lax
-from glassjax.dimensions.expressions import is_symbolic, require_size
+from glassjax.dimensions.expressions import as_array, is_symbolic, is_symbolic_dim, require_size
 from glassjax.dimensions.slices import range_length
 from glassjax.errors.arguments import checking_arguments, require_flags
 from glassjax.errors.tracebacks import hiding_frames
@@ -123,13 +123,19 @@ def _refuse_none(object: Any) -> None:
 
 def _is_no_number(leaf: Any) -> bool:
     """Return True for a leaf that is on the device, is traced, or belongs to another library."""
-    return hasattr(leaf, "evaluate_primitive") or hasattr(leaf, "__jax_array__")
+    return (
+        hasattr(leaf, "evaluate_primitive")
+        or hasattr(leaf, "__jax_array__")
+        or is_symbolic_dim(leaf)
+    )
 
 
 def _from_other_library(x: Any) -> Any:
     """`x` as a concrete array, if it implements a conversion."""
     if hasattr(x, "__jax_array__"):
         return x.__jax_array__()
+    if is_symbolic_dim(x):
+        return as_array(x)
     knows_numpy = hasattr(x, "__array__") or hasattr(x, "__array_interface__")
     if not arrays.is_value(x) and not isinstance(x, np.ma.MaskedArray):
         return np.asarray(x) if knows_numpy or _is_buffer(x) else x

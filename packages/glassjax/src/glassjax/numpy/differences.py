@@ -9,6 +9,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import lax
+from glassjax.dimensions.expressions import min_size, surely_at_least
 from glassjax.dtypes import finfo
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax.elementwise import where
@@ -280,8 +281,8 @@ def _interp(
     count, shape = typeof(xp).shape[0], typeof(x).shape
     flat = stage2.reshape(x, (-1,))
     place = searchsorted(xp, flat, "right")
-    end = lax.clamp(*stage2.promote(min(1, count - 1), place, count - 1))
-    start = end - 1 if count > 1 else end
+    end = lax.clamp(*stage2.promote(min_size(1, count - 1), place, count - 1))
+    start = end - 1 if surely_at_least(count, 2) else lax.max(*stage2.promote(end - 1, 0))
     x_start, f_start = take_along(xp, start, 0), take_along(fp, start, 0)
     width = take_along(xp, end, 0) - x_start
     rise = take_along(fp, end, 0) - f_start

@@ -16,6 +16,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import lax
+from glassjax.dimensions.expressions import Size, surely_at_least
 from glassjax.dtypes import DTypeLike, promote_types
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax.precision import PrecisionLike
@@ -441,12 +442,19 @@ def _label_sizes(x: Any, labels: str) -> dict[str, int]:
 
 def _pairing(x: tuple[Any, str], y: tuple[Any, str], kept: set[str]) -> _Pairing:
     """The axes of a product in the order in which the larger operand has them."""
-    _, larger = max(x, y, key=lambda operand: typeof(operand[0]).size)
+    is_second_larger = surely_at_least(typeof(y[0]).size, typeof(x[0]).size + 1)
+    _, larger = y if is_second_larger else x
     both = [c for c in larger if c in x[1] and c in y[1]]
     batch = "".join(c for c in both if c in kept)
     contracted = "".join(c for c in both if c not in kept)
     free_x, free_y = ("".join(c for c in labels if c not in both) for _, labels in (x, y))
     return _Pairing((x, y), batch, contracted, (free_x, free_y))
+
+
+def _surely_less(x: tuple[Size, Size], y: tuple[Size, Size]) -> bool:
+    """Return True if the pair `x` is less than `y`, False if not or if not known."""
+    at = 0 if x[0] != y[0] else 1
+    return surely_at_least(y[at], x[at] + 1)
 
 
 def _pair_product(
@@ -460,7 +468,7 @@ def _pair_product(
 ) -> tuple[Any, str]:
     """The product of two operands, summed over the labels that nothing else needs."""
     pairing, swapped = _pairing(x, y, kept), _pairing(y, x, kept)
-    if swapped.transposed(wanted) < pairing.transposed(wanted):
+    if _surely_less(swapped.transposed(wanted), pairing.transposed(wanted)):
         x, y, pairing = y, x, swapped
     numbers = tuple(
         tuple(tuple(labels.index(c) for c in chosen) for _, labels in (x, y))

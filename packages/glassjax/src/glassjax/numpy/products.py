@@ -8,6 +8,7 @@ from typing import Any
 
 import glassjax_stage2 as stage2
 from glassjax import lax
+from glassjax.dimensions.expressions import surely_at_least
 from glassjax.dtypes import DTypeLike
 from glassjax.lax.precision import PrecisionLike
 from glassjax.lax.products import PRECISION_PARAMS, options
@@ -424,7 +425,12 @@ def convolve(
     Array([3., 4.], dtype=float32)
     """
     longer, shorter = _sequences("convolve", a, v)
-    if len_of(longer) < len_of(shorter):
+    # The result in full does not depend on the order.
+    if (
+        surely_at_least(len_of(shorter), len_of(longer) + 1)
+        if mode == "full"
+        else (len_of(longer) < len_of(shorter))
+    ):
         longer, shorter = shorter, longer
     return _slide("convolve", longer, shorter, mode, precision, preferred_element_type)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import lax
+from glassjax.dimensions.expressions import is_symbolic_dim
 from glassjax.errors import ConcretizationTypeError
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax.gathering import as_index, remainder, wrapped_index
@@ -148,7 +149,7 @@ def _roll(
 
 
 def _rolled(a: Any, by: Any, axis: int, size: int) -> Any:
-    if isinstance(by, int | np.integer):
+    if isinstance(by, int | np.integer) and not is_symbolic_dim(size):
         start = -int(by) % size
         if not start:
             return a

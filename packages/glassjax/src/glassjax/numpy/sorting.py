@@ -9,7 +9,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import lax
-from glassjax.dimensions.expressions import surely_at_least
+from glassjax.dimensions.expressions import is_symbolic_dim, surely_at_least
 from glassjax.dtypes import DTypeLike
 from glassjax.lax.elementwise import where
 from glassjax.lax.sorting import take_along
@@ -336,7 +336,7 @@ def _by_halving(a: Any, v: Any, side: str, unrolled: bool) -> Any:
         may_go = (further <= size) & _is_before(last, v, side)
         return where(may_go, further, place)
 
-    step_count = size.bit_length()
+    step_count = 31 if is_symbolic_dim(size) else size.bit_length()
     longest = 1 << (step_count - 1)
     start = lax.full(typeof(v).shape, 0, np.int32)
     return lax.fori_loop(np.int32(0), np.int32(step_count), halve, start, unroll=unrolled or None)

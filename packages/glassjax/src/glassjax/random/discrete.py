@@ -10,6 +10,7 @@ import numpy as np
 
 from glassjax import lax
 from glassjax import numpy as jnp
+from glassjax.dimensions.expressions import is_symbolic_dim
 from glassjax.dtypes import DTypeLike
 from glassjax.lax.shapes import sizes_of
 from glassjax.numpy.dtypes import default_float, default_int
@@ -82,7 +83,13 @@ def _permutation(key: Any, x: Any, axis: int, independent: bool) -> Any:
 def _shuffle(key: Any, x: Any, axis: int) -> Any:
     """Sort by random bits, often enough that ties are unlikely to matter."""
     shape = typeof(x).shape
-    size = max(1, math.prod(shape))
+    size = math.prod(shape)
+    if is_symbolic_dim(size):
+        raise NotImplementedError(
+            f"a random permutation of shape {shape}: the size decides how often it is shuffled, so "
+            "it must be an int"
+        )
+    size = max(1, size)
     for _ in range(math.ceil(3 * math.log(size) / math.log(2**32 - 1))):
         key, key_of_bits = continuous.new_keys(key, 2)
         _, x = lax.sort((random_bits(key_of_bits, 32, shape), x), dimension=axis, num_keys=1)

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 import glassjax_stage2 as stage2
+from glassjax.dimensions.expressions import is_symbolic_dim, max_size
 from glassjax.errors.arguments import require_fit
 from glassjax.lax.control_flow.program_cache import keeps_programs
 from glassjax.lax.control_flow.scan import repeat_scan
@@ -63,7 +64,8 @@ def fori_loop(
         raise TypeError(f"fori_loop: lower and upper must have one dtype, found {first} and {last}")
     init_val = tree_to_arrays(init_val)
     if not any(isinstance(x, stage2.Tracer) for x in (lower, upper)):
-        length = max(int(upper) - int(lower), 0)
+        begin, end = (x if is_symbolic_dim(x) else int(x) for x in (lower, upper))
+        length = max_size(end - begin, 0)
         if length == 0:
             return init_val
 
@@ -72,7 +74,7 @@ def fori_loop(
             return (i + 1, body_fun(i, x)), None
 
         numbered.__name__ = name_of(body_fun)
-        start = (int(lower), init_val)
+        start = (begin, init_val)
         (_, out), _ = repeat_scan(numbered, start, None, length, False, unroll or 1, counts=True)
         return out
     if unroll is not None and unroll is not False and unroll != 1:

@@ -9,7 +9,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 import glassjax_stage3 as stage3
-from glassjax.dimensions.expressions import is_symbolic_dim
+from glassjax.dimensions.expressions import is_symbolic_dim, surely_at_least
 from glassjax.errors import ConcretizationTypeError, ShardingTypeError
 from glassjax.errors.arguments import require_fit
 from glassjax.lax.control_flow.program_cache import keeps_programs, scan_in_python
@@ -187,7 +187,7 @@ def _split_body(unknown_ins: loops.Flags, params: dict[str, Any]) -> _BodyParts:
     eqns = parts.unknown.eqns
     # Otherwise the iterations are written out without a loop, and XLA could merge what is computed
     # again with the known half.
-    if params["length"] > params["unroll"]:
+    if not surely_at_least(params["unroll"], params["length"]):
         eqns = list(builtins.map(_in_a_loop_of_its_own, eqns))
     unknown = {
         **params,
