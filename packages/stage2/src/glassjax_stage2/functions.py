@@ -288,8 +288,7 @@ def ints(role: str, given: Any) -> tuple[int, ...]:
     """One or several ints, as a tuple; the message for anything else names `role`."""
     several = getattr(given, "ndim", hasattr(given, "__len__") and type(given) not in (str, dict))
     try:
-        index = dialect().index
-        return tuple([x if type(x) is int else index(x) for x in (given if several else (given,))])
+        return tuple(map(dialect().index, given if several else (given,)))
     except ConcretizationTypeError as error:
         raise type(error)(f"{role} must be known, as a Python int: {error}") from None
     except TypeError:

@@ -4,6 +4,7 @@ The dialect in force decides the dtype.
 """
 
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any
 
 from glassjax_stage2.errors import ShapeMismatchError
@@ -24,19 +25,14 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     Raises:
         ShapeMismatchError: two sizes of one axis differ and neither is 1.
     """
-    ndim = max(map(len, shapes), default=0)
-    common = []
-    for sizes in zip(*[(1,) * (ndim - len(shape)) + tuple(shape) for shape in shapes], strict=True):
-        others = {size for size in sizes if size != 1}
-        if len(others) > 1:
-            shown = " and ".join(map(str, shapes))
-            raise ShapeMismatchError(
-                f"Incompatible shapes for broadcasting: {shown}. Aligned from the right, the sizes "
-                "of each axis must be equal, or one of them 1. Reshape or transpose what does not "
-                "fit."
-            )
-        common.append(others.pop() if others else 1)
-    return tuple(common)
+    # from the last axis to the first
+    sizes = [{*axis} - {1} or {1} for axis in zip_longest(*map(reversed, shapes), fillvalue=1)]
+    if any(len(found) > 1 for found in sizes):
+        raise ShapeMismatchError(
+            f"Incompatible shapes for broadcasting: {' and '.join(map(str, shapes))}. Aligned from "
+            "the right, sizes must be equal or 1. Reshape or transpose what does not fit."
+        )
+    return tuple([found.pop() for found in reversed(sizes)])
 
 
 def promote(*operands: Any, inexact: bool = False) -> list[Any]:

@@ -162,6 +162,9 @@ class Dialect:
             width), integer, real, complex.
     """
 
+    # An integer of any class as an int, where a size, an axis or an index is needed.
+    index: Callable[[Any], int] = staticmethod(lambda x: int(operator.index(x)))
+
     def __init__(self, bits: int = 64):
         names = "bool", f"int{bits}", f"float{bits}", f"complex{2 * bits}"
         self.bits = bits
@@ -204,10 +207,6 @@ class Dialect:
     def with_shape(self, aval: ShapedArray, shape: Shape) -> ShapedArray:
         """The type of the elements of `aval` in another shape; only scalars of numpy are weak."""
         return aval.update(shape=shape, weak_type=aval.weak_type and not shape)
-
-    def index(self, x: Any) -> int:
-        """An integer of any class as an int, where a size, an axis or an index is needed."""
-        return int(operator.index(x))
 
     def scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
         """A Python number as a scalar of `dtype`; OverflowError: an int that does not fit."""

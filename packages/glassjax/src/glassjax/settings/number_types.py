@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -293,7 +294,9 @@ class LibraryDialect(stage2.shaped_array.Dialect):
 
     def index(self, x: Any) -> int:
         """As in numpy, except that symbolic sizes stay what they are."""
-        return x if _is_symbolic_dim(x) else super().index(x)
+        if type(x) is int or _is_symbolic_dim(x):
+            return x
+        return int(operator.index(x))
 
     @lru_cache(maxsize=4096)  # noqa: B019
     def result_type(self, *avals: ShapedArray) -> ShapedArray:
