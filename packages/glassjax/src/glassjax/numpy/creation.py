@@ -481,7 +481,7 @@ def arange(
 
 
 def _symbolic_range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
-    """The numbers of `arange` where the bounds are sizes, of which some are symbolic."""
+    """The numbers of `arange` for bounds that are sizes, some of them symbolic."""
     if stop is None:
         start, stop = 0, start
     bounds = {"start": start, "stop": stop, "step": 1 if step is None else step}
