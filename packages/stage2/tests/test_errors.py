@@ -89,8 +89,8 @@ CALLS = [
     (
         lambda: add(ones(2), ones(3)),
         ValueError,
-        "Incompatible shapes for broadcasting: (2,) and (3,). Aligned from the right, sizes must be "
-        "equal or 1",
+        "Incompatible shapes for broadcasting: (2,) and (3,). Aligned from the right, sizes must "
+        "be equal or 1",
     ),
     (
         lambda: jvp(lambda x: x + ones(3), (ones(2),), (ones(2),)),
