@@ -6,7 +6,8 @@ from enum import Enum
 class Space(Enum):
     """A memory of a device: its own, or its host's.
 
-    Arrays here are in the memory of their device, `Space.Device`.
+    Arrays here are in the memory of their device, `Space.Device`. To keep one in the memory of the
+    host, put it on a CPU.
 
     >>> glassjax.memory.Space.Device.name
     'Device'

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from glassjax import xla
+from glassjax.memory import Space
 from glassjax.shardings.mesh import AbstractMesh, AxisType, Device, Mesh, mesh_in_context
 from glassjax.shardings.partition_spec import PartitionSpec
 from glassjax_stage2 import tree_leaves
@@ -142,12 +143,20 @@ class Sharding:
         return self
 
     def with_memory_kind(self, kind: str) -> "Sharding":
-        """The sharding in another kind of memory; devices here have one kind."""
-        if kind not in ("device", None):
-            raise ValueError(
-                f"with_memory_kind: there is only 'device' memory, found {shown(kind)}"
-            )
+        """The sharding in a kind of memory, which must be 'device'."""
+        own_memory("with_memory_kind", kind)
         return self
+
+
+def own_memory(caller: str, kind: str | None) -> str:
+    """The kind of memory of all arrays, which is the only one that `caller` may be given."""
+    if kind not in ("device", None):
+        raise ValueError(
+            f"{caller}: memory_kind must be 'device', found {shown(kind)}: arrays here are in the "
+            "memory of their device. To keep one in the memory of the host, put it on a CPU, "
+            "device_put(x, devices('cpu')[0])"
+        )
+    return "device"
 
 
 @lru_cache(maxsize=4096)
@@ -202,6 +211,7 @@ class SingleDeviceSharding(Sharding):
 
     Arguments:
         device: the device.
+        memory_kind: 'device', or None for the same.
 
     >>> glassjax.sharding.SingleDeviceSharding(glassjax.devices()[0]).is_fully_replicated
     True
@@ -216,7 +226,7 @@ class SingleDeviceSharding(Sharding):
                 f"{type(device).__name__}"
             )
         self._device: Device = device
-        self.memory_kind = memory_kind or "device"
+        self.memory_kind = own_memory("SingleDeviceSharding", memory_kind)
 
     @property
     def device_tuple(self) -> tuple[Device, ...]:
@@ -269,9 +279,10 @@ class NamedSharding(Sharding):
     Arguments:
         mesh: the mesh.
         spec: the mesh axes that each array axis is sharded over.
+        memory_kind: 'device', or None for the same.
 
     Raises:
-        ValueError: `spec` names an axis that the mesh lacks.
+        ValueError: `spec` names an axis that the mesh lacks, or `memory_kind` another memory.
         TypeError: an argument is of another type.
 
     >>> P = glassjax.sharding.PartitionSpec
@@ -310,7 +321,7 @@ class NamedSharding(Sharding):
         self.mesh = mesh
         self.spec = spec
         self._hash = hash((mesh, spec))
-        self.memory_kind = memory_kind or "device"
+        self.memory_kind = own_memory("NamedSharding", memory_kind)
 
     @staticmethod
     def _require_explicit(mesh: Mesh | AbstractMesh, spec: PartitionSpec, name: Hashable) -> None:
@@ -545,6 +556,9 @@ def as_sharding(caller: str, role: str, entry: Any) -> Sharding | None:
             return NamedSharding(mesh, entry.spec, memory_kind=entry.memory_kind)
     if entry is None or isinstance(entry, Sharding):
         return entry
+    if isinstance(entry, Space):
+        own_memory(caller, "device" if entry is Space.Device else str(entry))
+        return None  # its device
     if isinstance(entry, PartitionSpec):
         mesh = mesh_in_context.get()
         if mesh is None:
