@@ -175,6 +175,26 @@ def test_out_of_bounds_is_as_in_jax():
     assert_all_same_results(programs, 1e-12, 1e-12)
 
 
+@pytest.mark.parametrize("index", [2**40, -(2**40)])
+def test_an_index_of_more_than_32_bits_is_out_of_bounds(index):
+    """JAX raises for some, and takes others modulo 2**32."""
+    x, near = np.arange(3.0), 9 if index > 0 else -9
+    for wrapped in (lambda f: f, glassjax.jit):
+        for f in (
+            lambda x, i: x[i],
+            lambda x, i: x.at[i].get(mode="fill"),
+            lambda x, i: x.at[i].set(7.0),
+            lambda x, i: x.at[i].add(7.0, mode="clip"),
+            lambda x, i: (x + gnp.zeros((2, 1)))[[0, 1], i],
+            lambda x, i: (x + gnp.zeros((2, 1))).at[[0, 1], i].mul(7.0),
+            lambda x, i: x[i:],
+        ):
+            found, expected = (
+                wrapped(lambda x, f=f, i=i: f(gnp.asarray(x), i))(x) for i in (index, near)
+            )
+            np.testing.assert_array_equal(found, expected)
+
+
 def test_a_traced_index_and_a_batch_of_indices_are_jaxs():
     def f(lib):
         def g(x, i, j):

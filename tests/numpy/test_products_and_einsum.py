@@ -312,6 +312,12 @@ def test_ways_to_optimize_that_there_are_not():
             gnp.einsum("ij,jk,kl->il", x, x, x, optimize=optimize)
 
 
+def test_an_operand_that_is_no_array_is_named():
+    for einsum in (gnp.einsum, gnp.einsum_path, glassjax.jit(gnp.einsum, static_argnums=(0, 1))):
+        with pytest.raises(TypeError, match=r"^einsum: operand 0: expected an array.* 'abc'"):
+            einsum("i,i->i", "abc", np.ones(3))
+
+
 def draw_signal(shape, seed=0, dtype=np.float64):
     return np.random.default_rng([seed, *shape]).normal(size=shape).astype(dtype)
 

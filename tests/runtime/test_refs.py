@@ -408,6 +408,24 @@ def test_cotangents_are_added_to_references(program):
             np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
+def test_products_of_unwanted_cotangents_are_not_computed():
+    """The backward pass of one factor of each product is left out, also inside of jit and scan."""
+
+    def rows(p):
+        return glassjax.lax.scan(lambda c, x: (c, x @ p["b"]), 0, p["a"])[1]
+
+    marks = {"a": glassjax.ad.DontWant(), "b": glassjax.ad.GradValue()}
+    a, b = glassjax.numpy.ones((3, 4)), glassjax.numpy.ones((4, 5))
+    for f in (lambda p: p["a"] @ p["b"], glassjax.jit(lambda p: p["a"] @ p["b"]), rows):
+        out, f_vjp = glassjax.vjp(f, {"a": a, "b": b})
+        text = str(glassjax.make_jaxpr(f_vjp.with_refs(marks))(out))
+        assert text.count("dot_general") == 1
+        assert str(glassjax.make_jaxpr(f_vjp)(out)).count("dot_general") == 2
+        ((ct,),) = (f_vjp.with_refs(marks)(out),)
+        np.testing.assert_array_equal(ct["b"], f_vjp(out)[0]["b"])
+        assert ct["a"] == glassjax.ad.DidntWant()
+
+
 def test_references_that_get_no_cotangent_are_told_so(lib):
     ref = lib.new_ref(lib.numpy.array(3.0))
     _, f_vjp = lib.vjp(lambda ref, x: ref[...] * x, ref, 2.0)

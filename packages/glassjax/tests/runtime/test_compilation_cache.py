@@ -165,6 +165,32 @@ def test_a_second_process_loads_what_the_first_compiled(compiled):
     assert second_events == ["hit:"] * len(first_events)
 
 
+NARROW = """
+    import logging, sys
+    logging.basicConfig(stream=sys.stderr, format="%(message).4s")
+    logging.getLogger("glassjax.compilation_cache").setLevel(logging.DEBUG)
+    from glassjax import grad, jit, numpy as jnp
+
+    @jit
+    def loss(packed, x):
+        weights = packed.astype("float32").reshape(2, 4)
+        return jnp.sum((weights @ x) ** 2), packed[::2]
+
+    for dtype in "int2", "uint2", "int4", "uint4", "float4_e2m1fn":
+        packed = jnp.arange(8).astype(dtype)
+        x = jnp.arange(4.0)
+        print(repr(loss(packed, x)), repr(grad(lambda x: loss(packed, x)[0])(x)), packed * packed)
+"""
+
+
+def test_programs_of_numbers_narrower_than_a_byte_are_loaded(tmp_path):
+    first, first_events = in_fresh_process(tmp_path / "cache", NARROW)
+    second, second_events = in_fresh_process(tmp_path / "cache", NARROW)
+    assert first == second
+    assert len(first_events) > 5 * 3
+    assert second_events == ["hit:"] * len(first_events)
+
+
 def test_a_process_with_other_flags_or_no_cache_compiles(compiled):
     directory, first, first_events = compiled
     other_flags = in_fresh_process(directory, XLA_FLAGS="--xla_cpu_enable_fast_math=false")

@@ -30,6 +30,7 @@ from glassjax.shardings.types import takes_out_sharding
 from glassjax_stage2 import typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.functions import ints
+from glassjax_stage2.shaped_array import typeof_named
 
 Path = tuple[tuple[int, ...], ...]
 
@@ -150,8 +151,8 @@ def _parse(subscripts: Any, operands: tuple[Any, ...]) -> tuple[list[Any], Summa
             f"{len(operands)}"
         )
     widths = [
-        typeof(x).ndim - len(term.replace("...", ""))
-        for x, term in zip(operands, inputs, strict=True)
+        typeof_named(f"einsum: operand {number}", x).ndim - len(term.replace("...", ""))
+        for number, (x, term) in enumerate(zip(operands, inputs, strict=True))
     ]
     for x, term, width in zip(operands, inputs, widths, strict=True):
         if width < 0 or (width and "..." not in term):

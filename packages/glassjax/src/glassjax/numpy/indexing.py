@@ -455,8 +455,13 @@ def ints_as_operands(
     entries: Sequence[Entry], operands: Sequence[Any]
 ) -> tuple[list[Entry], list[Any]]:
     """Equivalent entries with ints among the operands, so that all share one program."""
+    # Beyond 32 bits, an int is out of bounds anyway, and indices have no more.
+    entries = [
+        min(max(entry, -(2**31)), 2**31 - 1) if isinstance(entry, int) else entry
+        for entry in entries
+    ]
     if not is_evaluating():
-        return list(entries), list(operands)
+        return entries, list(operands)
     given = iter(operands)
     moved: list[Entry] = []
     known: list[Any] = []

@@ -16,6 +16,7 @@ import glassjax_stage4 as stage4
 from glassjax.errors import ComplexGradientError, IntegerGradientError
 from glassjax.errors.arguments import require_flags
 from glassjax.errors.tracebacks import hiding_frames
+from glassjax.primitives.loops import stage_to_jaxpr
 from glassjax.runtime import refs as references
 from glassjax.runtime.array import to_array, tree_to_arrays, type_of
 from glassjax.runtime.evaluation import evaluated_by_library
@@ -39,11 +40,12 @@ from glassjax_stage2.shaped_array import float0, is_inexact, typeof_named
 from glassjax_stage2.source import name_of
 from glassjax_stage2.tangent import instantiate, tangent_type
 from glassjax_stage2.tracer import PrimalTracer
-from glassjax_stage3 import ClosedJaxpr, Jaxpr
+from glassjax_stage3 import ClosedJaxpr, Jaxpr, dce_jaxpr, eval_jaxpr
 from glassjax_stage3.jaxpr import consts_as_invars
 from glassjax_stage3.staging import abstractify
 from glassjax_stage4.grad import pull_back, require_scalar
 from glassjax_stage4.linearize import linearize_flat
+from glassjax_stage4.partial_eval import merge, partition
 from glassjax_stage4.transpose import transpose_linear
 
 Function = Callable[..., Any]
@@ -475,16 +477,40 @@ def _is_target(x: Any) -> bool:
 def _pulled_into(vjp: VJP, targets: Any, cotangent: Any) -> Any:
     """The cotangents of the arguments, some added to references."""
     leaves, tree = stage2.tree.tree_flatten(targets, is_leaf=_is_target)
+    wanted = [not isinstance(x, DontWant) for x in leaves]
     if vjp.refs is None:
-        cts = tree_leaves(vjp(cotangent))
+        are_refs: Sequence[bool] = [False] * len(leaves)
+        cts = _wanted_cotangents(wanted, lambda ct: tree_leaves(vjp(ct)), cotangent)
     else:
         places, avals = vjp.refs
-        ref_targets = [x for x, is_ref in zip(leaves, places.are_refs, strict=True) if is_ref]
+        are_refs = places.are_refs
+        ref_targets = [x for x, is_ref in zip(leaves, are_refs, strict=True) if is_ref]
         after = [_cotangent_after(*each) for each in zip(ref_targets, avals, strict=True)]
-        before, *rest = vjp._pull_back((after, cotangent))
-        cts = tree_leaves(places.join(before, tree_leaves(rest)))
-    are_refs = [False] * len(leaves) if vjp.refs is None else vjp.refs.places.are_refs
+
+        def all_cotangents(both: Any) -> list[Any]:
+            before, *rest = vjp._pull_back(both)
+            return tree_leaves(places.join(before, tree_leaves(rest)))
+
+        cts = _wanted_cotangents(wanted, all_cotangents, (after, cotangent))
     return stage2.tree.tree_unflatten(tree, list(map(_put_cotangent, leaves, cts, are_refs)))
+
+
+def _wanted_cotangents(
+    wanted: Sequence[bool], all_cotangents: Callable[[Any], list[Any]], cotangent: Any
+) -> list[Any]:
+    """The cotangents of the arguments; None, and nothing computed for it, where not wanted."""
+    if all(wanted):
+        return all_cotangents(cotangent)
+    given, tree = stage2.tree.tree_flatten(cotangent)
+
+    def some_cotangents(*given: Any) -> list[Any]:
+        return partition(wanted, all_cotangents(stage2.tree.tree_unflatten(tree, given)))[1]
+
+    program, consts = stage_to_jaxpr(some_cotangents, list(map(stage2.typeof, given)), "with_refs")
+    smaller, used = dce_jaxpr(program)
+    operands = partition(used, [*consts, *given])[1]
+    cts = eval_jaxpr(smaller, [], *operands)
+    return merge(wanted, [None] * wanted.count(False), list(map(to_array, cts)))
 
 
 def _cotangent_after(target: Any, aval: ShapedArray) -> Any:
