@@ -80,7 +80,7 @@ def solve(
     while left:
         for equation in left:
             unknown = [name for name in expressions.variables(equation.size) if name not in values]
-            parts = unknown and _divided_by(equation.size, unknown[0])
+            parts = _divided_by(equation.size, unknown[0]) if unknown else None
             if not unknown or (len(unknown) == 1 and parts):
                 break
         else:
@@ -98,6 +98,7 @@ def solve(
             message = f"expected the size {equation.size} for {equation.place}, found {{0}}"
             check("EQ", equation.given, value_of(equation.size), message, equation.given)
             continue
+        assert parts
         (name,), (coefficient, rest) = unknown, parts
         minus = operations["mul"](constant(-1), value_of(rest))
         product = operations["add"](equation.given, minus) if rest != 0 else equation.given
@@ -116,22 +117,18 @@ def solve(
 
 def _divided_by(size: Dimension, name: str) -> tuple[Any, Any] | None:
     """`coefficient` and `rest` for `size == coefficient * variable + rest`, or None."""
-    parts: tuple[expressions.Linear, expressions.Linear] = {}, {}
+    variable = expressions.Monomial({expressions.Atom(name): 1})
+    divisible: expressions.Linear = {}
+    others: expressions.Linear = {}
     for monomial, k in size.terms:
-        powers = dict(monomial.factors)
-        exponent = powers.pop(expressions.Atom(name), 0)
-        product = (
-            monomial.divided_by(expressions.Monomial({expressions.Atom(name): 1}))
-            if exponent == 1
-            else monomial
-        )
-        if exponent > 1 or any(
-            name in expressions.variables(x) for atom in powers for x in atom.operands
-        ):
-            return None
-        parts[0 if exponent else 1][product] = k
-    coefficient, rest = (expressions.normalized(linear, size.scope) for linear in parts)
-    return None if name in expressions.variables(coefficient) else (coefficient, rest)
+        quotient = monomial.divided_by(variable)
+        if quotient is None:
+            others[monomial] = k
+        else:
+            divisible[quotient] = k
+    parts = [expressions.normalized(linear, size.scope) for linear in (divisible, others)]
+    is_linear = not any(name in expressions.variables(part) for part in parts)
+    return (parts[0], parts[1]) if is_linear else None
 
 
 def solved_sizes(caller: str, equations: Sequence[Equation[Any]]) -> dict[str, Any]:

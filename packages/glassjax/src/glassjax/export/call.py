@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import numpy as np
 
 from glassjax import xla
+from glassjax.callbacks import one_by_one
 from glassjax.dimensions.expressions import is_symbolic
 from glassjax.dimensions.solving import Equation, fits, solved_sizes, type_at
 from glassjax.ffi import pass_token_on
@@ -24,6 +25,7 @@ from glassjax.settings.names import counted
 from glassjax.settings.number_types import implementation_of, is_key_type
 from glassjax.shardings.sharding import NamedSharding
 from glassjax_stage2 import Primitive, ShapedArray, bind, typeof
+from glassjax_stage2.vmap import BatchAxis, BatchDim
 from glassjax_stage3 import Jaxpr, JaxprEqn, Var, lowering_rules
 from glassjax_stage3.jaxpr import require_accepted
 from glassjax_stage3.lowering import FunctionBuilder, Value, mlir_type, symbol
@@ -324,6 +326,17 @@ def _functions_of(b: FunctionBuilder, text: str, prefix: str) -> str:
     return re.sub(r"func\.func (?:public |private )?@", "func.func private @", body)
 
 
+def _exported_call_vmap(
+    primitive: Primitive,
+    axis: BatchAxis,
+    values: Sequence[Any],
+    dims: Sequence[BatchDim],
+    **params: Any,
+) -> tuple[list[Any], list[BatchDim]]:
+    """A loop over the examples: only the compiled form of one call is known."""
+    return one_by_one(primitive, axis, values, dims, params)
+
+
 def _unsupported_rule(verb: str, remedy: str) -> Any:
     def refused_rule(*args: Any, program: PortableProgram, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(
@@ -340,9 +353,7 @@ for _primitive in (call_exported_p, effectful_call_exported_p):
         evaluate=_exported_call_impl,
         abstract_eval=_exported_call_type,
         lower=_exported_call_lower,
-        vmap=_unsupported_rule(
-            "mapped", "Export the mapped function instead: export(jit(vmap(f)))(...)."
-        ),
+        vmap=partial(_exported_call_vmap, _primitive),
         jvp=_unsupported_rule(
             "differentiated",
             "Write it with its derivative, serialize(vjp_order=1), and use reverse mode; or export "

@@ -237,7 +237,7 @@ def _aval_from_fields(fields: Fields, scope: SymbolicScope) -> ShapedArray:
     without_numbers = {"float0": float0} | {each: keys.dtype for each, keys in named.items()}
     dtype = without_numbers.get(name) or np.dtype(name)
     try:
-        shape = tuple([_size_from_text(size, scope) for size in fields["shape"]])
+        shape: Any = tuple([_size_from_text(size, scope) for size in fields["shape"]])
         return ShapedArray(shape, dtype)
     except (
         TypeError,

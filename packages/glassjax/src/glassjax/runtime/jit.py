@@ -9,6 +9,7 @@ from typing import Any, overload
 from weakref import WeakSet
 
 from glassjax import xla
+from glassjax.dimensions.scopes import SymbolicScope
 from glassjax.errors.tracebacks import hide_frames, hiding_frames
 from glassjax.runtime import evaluation, pipeline, refs, stages
 from glassjax.runtime import places as places_of_arrays
@@ -370,19 +371,22 @@ class PjitFunction(PickledByName, programs.Called):
         kwargs: Any,
     ) -> pipeline.Compilation:
         """The compilation for a call: from the program for all sizes if there is one."""
-        if self._symbolic is not None:
+        if (symbolic := self._symbolic) is not None:
             tree, keys, *rest = signature
             avals = signatures.types_in_key(keys)
             _, others, keywords = self._static.split(args, kwargs)
-            types = self._symbolic.types(others, keywords, avals)
-            general = self._for_all_sizes((tree, tuple(types), *rest), where, args, kwargs)
+            types = symbolic.types(others, keywords, avals)
+            values = symbolic.values(types, avals, self._names_of_dynamic(args, kwargs))
+            general = self._for_all_sizes(
+                symbolic.scope, (tree, tuple(types), *rest), where, args, kwargs
+            )
             if general.serves():
-                names = self._names_of_dynamic(args, kwargs)
-                return general.at(self._symbolic.values(types, avals, names))
+                return general.at(values)
         return self._compilation(self._traced_for(signature, args, kwargs), where)
 
     def _for_all_sizes(
         self,
+        scope: SymbolicScope,
         signature: signatures.Signature,
         where: places_of_arrays.Places,
         args: Any,
@@ -393,7 +397,6 @@ class PjitFunction(PickledByName, programs.Called):
         if key not in self._programs:
             traced = self._traced_for(signature, args, kwargs)
             shardings = self._given_places.result_shardings(traced.out_tree)
-            scope = self._symbolic.scope
             self._programs[key] = CompilationForAllSizes(
                 scope, traced, self._options, where, shardings
             )
