@@ -100,8 +100,9 @@ def solve(
             continue
         assert parts
         (name,), (coefficient, rest) = unknown, parts
-        minus = operations["mul"](constant(-1), value_of(rest))
-        product = operations["add"](equation.given, minus) if rest != 0 else equation.given
+        product = equation.given
+        if rest != 0:
+            product = operations["add"](product, value_of(-rest))
         if coefficient == 1:
             values[name] = product
         else:

@@ -9,7 +9,7 @@ from glassjax.lax import elementwise
 from glassjax.primitives.declare import declare
 from glassjax_stage2 import Primitive, ShapedArray, bind1
 from glassjax_stage2.shaped_array import dialect
-from glassjax_stage3.lowering import FunctionBuilder, Value, mlir_type
+from glassjax_stage3.lowering import FunctionBuilder, Value
 
 dim_as_value_p = Primitive("dim_as_value")
 
@@ -31,7 +31,7 @@ def _value_type(*, dim: Dimension) -> Sequence[ShapedArray]:
 def _lower_value(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], *, dim: Dimension
 ) -> Sequence[Value]:
-    return b.emit(f"stablehlo.constant dense<{dim}> : {mlir_type(out_avals[0])}", *out_avals)
+    return [b.constant(dim, out_avals[0])]
 
 
 def _evaluate_value(*, dim: Dimension) -> NoReturn:

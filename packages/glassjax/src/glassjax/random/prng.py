@@ -21,6 +21,7 @@ from glassjax.settings.options import partitionable
 from glassjax.transforms.vmap import vmap
 from glassjax_stage2 import ShapedArray, bind, bind1, typeof
 from glassjax_stage2.primitives import broadcast_shape, convert_element_type_p
+from glassjax_stage2.promotion import broadcast_shapes
 from glassjax_stage2.vmap_rules import elementwise
 from glassjax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 
@@ -84,7 +85,7 @@ def _write_four_rounds(b: FunctionBuilder, x: Value, y: Value, *others: Value) -
 
 def _write_hash(b: FunctionBuilder, *operands: Value) -> list[Value]:
     *key, x, y = operands
-    shape = np.broadcast_shapes(*(operand.aval.shape for operand in operands))
+    shape = broadcast_shapes(*(operand.aval.shape for operand in operands))
     if key[0].aval.shape != key[1].aval.shape:
         key = [b.broadcast(word, shape) for word in key]
     key_aval, number = key[0].aval, ShapedArray((), UINT32)

@@ -14,7 +14,7 @@ import numpy as np
 
 import glassjax_stage3 as stage3
 from glassjax import xla
-from glassjax.dimensions.expressions import in_brackets
+from glassjax.dimensions import expressions
 from glassjax.monitoring import LOWERED
 from glassjax.runtime.effects import order_effects
 from glassjax.settings.options import make_user_context, timed
@@ -385,6 +385,13 @@ class Function(stage3.lowering.FunctionBuilder):
             outs = _attributed(outs, self.module.result_attributes)
         return super().head(name, visibility, params, outs)
 
+    def constant(self, value: Any, aval: ShapedArray) -> stage3.lowering.Value:
+        """A scalar, or an array filled with it; also a symbolic size."""
+        if not isinstance(value, expressions.Dimension):
+            return super().constant(value, aval)
+        text = f"stablehlo.constant dense<{value}> : {stage3.lowering.mlir_type(aval)}"
+        return self.emit(text, aval)[0]
+
     def lower_jaxpr(
         self, jaxpr: Jaxpr, params: Sequence[stage3.lowering.Value]
     ) -> list[stage3.lowering.Value]:
@@ -532,11 +539,11 @@ def platform_of(b: stage3.lowering.FunctionBuilder) -> str:
 def lower(jaxpr: Jaxpr, name: str, module: Module | None = None) -> str:
     """The StableHLO module of a program, by default for the platform of the default device."""
     module = module or Module(xla.platform_of())
-    token = in_brackets.set(True)
+    token = expressions.in_brackets.set(True)
     try:
         module.add_function(order_effects(jaxpr), "main", "public")
     finally:
-        in_brackets.reset(token)
+        expressions.in_brackets.reset(token)
     return module.text(stage3.lowering.symbol(name))
 
 

@@ -142,6 +142,7 @@ class _Module:
 
 _NAME = re.compile(r"@([\w.$-]+)")
 _CALL = re.compile(r"\bcall @([\w.$-]+)")
+_CALL_SITE = re.compile(r"\bcall @([\w.$-]+)\(([^()]*)\) : \(([^()]*)\)")
 _HEAD = re.compile(r"(  func\.func (?:public |private )?@([\w.$-]+)\()(.*?)(\) -> .*)")
 _PARAMETER = re.compile(r"(%\w+): (tensor<(?:[^<>]|<[^<>]*>)*>)")
 _LINE = re.compile(
@@ -389,10 +390,7 @@ class _Function:
                 self.body += _dynamic_reduce_window(self, self.window)
                 self.window = []
             return
-        called = _CALL.search(line)
-        taken = self.module.parameters(called[1]) if called else []
-        if taken:
-            line = self._with_sizes_passed(line, taken)
+        line = _CALL_SITE.sub(self._with_sizes_passed, line)
         operation = _operation(line) if "⟦" in line else None
         rewrite = operation and REWRITES.get(operation.operation)
         if operation is None or rewrite is None:
@@ -400,16 +398,13 @@ class _Function:
         else:
             self.body += rewrite(self, operation)
 
-    def _with_sizes_passed(self, line: str, taken: Sequence[str]) -> str:
-        begin, end = line.split("(", 1)
-        passed = ", ".join(self.size_of_variable(name) for name in taken)
-        end = f"{passed}{'' if end.startswith(')') else ', '}{end}"
-        operands, types = end.split(" : (", 1)
+    def _with_sizes_passed(self, site: re.Match[str]) -> str:
+        """The head of a call, with the variables that the function takes before its operands."""
+        name, operands, types = site.groups()
+        taken = [self.variables[each] for each in self.module.parameters(name)]
+        passed = ", ".join([*taken, *([operands] if operands else [])])
         declared = ", ".join([SIZE] * len(taken))
-        return f"{begin}({operands} : ({declared}{'' if types.startswith(')') else ', '}{types}"
-
-    def size_of_variable(self, name: str) -> str:
-        return self.variables[name]
+        return f"call @{name}({passed}) : ({declared}{', ' if taken and types else ''}{types})"
 
     def text(self) -> list[str]:
         """The lines of the function, except for the last one."""

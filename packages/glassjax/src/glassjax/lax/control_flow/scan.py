@@ -385,10 +385,10 @@ def _scan_lower(
     # Results start as zeros, and every element is overwritten.
     zeros = [as_typed(b, b.constant(0, aval), aval) for aval in out_avals[num_carry:]]
     state = [number(0), *init, *zeros]
-    if in_loop > unroll:
-        state = loops.while_text(b, state, condition, iteration_text)
-    elif in_loop:
+    if in_loop == unroll:
         state = iteration_text(state)
+    elif in_loop != 0:
+        state = loops.while_text(b, state, condition, iteration_text)
     i, *rest = state
     for _ in range(length % unroll):
         rest = iteration(i, rest)
