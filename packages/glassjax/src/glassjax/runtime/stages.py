@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple, NoReturn, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from glassjax import xla
+from glassjax.dimensions.scopes import scope_of
 from glassjax.runtime.array import Array
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.pipeline import Compilation, checked_options
@@ -16,6 +17,7 @@ from glassjax.runtime.places import Places, Shardings
 from glassjax.runtime.printed_jaxpr import as_printed
 from glassjax.runtime.refs import RefsOfCall
 from glassjax.runtime.staging import struct_of
+from glassjax.runtime.symbolic_modules import dynamic
 from glassjax.settings.options import require_execution
 from glassjax.settings.tracers import printed_type
 from glassjax.shardings.sharding import Format, Sharding, SingleDeviceSharding, format_of
@@ -247,6 +249,9 @@ class Lowered(_Stage):
         program = compilation.partitioned(lambda: names)
         self._is_partitioned = program is not None
         self._text = compilation.text() if program is None else program.text
+        self._scope = scope_of(compilation.jaxpr.in_avals)
+        if self._scope is not None:
+            self._text = dynamic(self._text, self._scope, self.argument_names)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module as text.
@@ -295,8 +300,14 @@ class Lowered(_Stage):
 
         Raises:
             TypeError, ValueError: XLA rejects an option.
-            ValueError: devices are given.
+            ValueError: devices are given, or sizes are symbolic.
         """
+        if self._scope is not None:
+            types = ", ".join(map(str, self._compilation.jaxpr.in_avals))
+            raise ValueError(
+                f"compile: XLA compiles for numbers, and the arguments are {types}. Export the "
+                "function, or pass their shapes to jit(symbolic=...), which compiles for each size"
+            )
         if device_assignment is not None:
             raise ValueError(
                 f"compile: expected no device_assignment, found {shown(device_assignment)}: a "
