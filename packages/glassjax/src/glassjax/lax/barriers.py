@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import glassjax_stage2 as stage2
 import glassjax_stage4 as stage4
 from glassjax.errors.tracebacks import hiding_frames
-from glassjax.primitives import reduction_rules
+from glassjax.primitives import reduction_rules, sparsity_rules
 from glassjax.primitives.declare import declare
 from glassjax.primitives.sharding_rules import as_operands, whole
 from glassjax.runtime.array import Array, ArrayLike, to_array, tree_to_arrays
@@ -87,6 +87,7 @@ declare(
     vmap=_optimization_barrier_vmap,
     sharding=as_operands,
     reduction=reduction_rules.as_operands,
+    sparsity=sparsity_rules.as_operands,
     jvp=_optimization_barrier_jvp,
     transpose=lambda cts, *operands: _bind_nonzero(cts),
 )

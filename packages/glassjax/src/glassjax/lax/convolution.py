@@ -16,6 +16,7 @@ from glassjax.lax import shapes
 from glassjax.lax.conversion import convert_element_type
 from glassjax.lax.precision import PrecisionLike
 from glassjax.lax.products import dot_general, options, width
+from glassjax.primitives import sparsity_rules
 from glassjax.primitives.declare import declare
 from glassjax.primitives.narrow_numbers import in_wide_numbers
 from glassjax.primitives.sharding_rules import agreed, require_whole
@@ -656,12 +657,39 @@ def _unfold(x: Any, axis: int, groups: int, count: int) -> tuple[Any, int]:
     return shapes.reshape(stage2.transpose(shapes.reshape(x, split), order), [count, *shape]), 0
 
 
+def _convolution_sparsity(
+    analysis: sparsity_rules.Analysis,
+    operands: Sequence[sparsity_rules.Operand],
+    out_avals: Sequence[ShapedArray],
+    params: dict[str, Any],
+) -> list[Any]:
+    """An element depends on a window of the input, in all features; on the kernel, on all of it."""
+    lhs, rhs = operands
+    if rhs.ids.any() or params["feature_group_count"] * params["batch_group_count"] > 1:
+        return sparsity_rules.dense(analysis, operands, out_avals, params)
+    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+    ids = analysis.sets.union_along(lhs.ids.transpose(lhs_spec), (1,))
+    ids = sparsity_rules.windows(
+        ids,
+        window_dimensions=(1, 1, *(rhs.aval.shape[axis] for axis in rhs_spec[2:])),
+        window_strides=(1, 1, *params["window_strides"]),
+        padding=((0, 0), (0, 0), *params["padding"]),
+        base_dilation=(1, 1, *params["lhs_dilation"]),
+        window_dilation=(1, 1, *params["rhs_dilation"]),
+    )
+    ids = analysis.sets.union_along(ids, tuple(range(ids.ndim // 2, ids.ndim)))
+    shape = [out_avals[0].shape[axis] for axis in out_spec]
+    ids = np.broadcast_to(ids.reshape(ids.shape[: ids.ndim // 2]), shape)
+    return [ids.transpose(np.argsort(out_spec))]
+
+
 declare(
     conv_general_dilated_p,
     abstract_eval=_convolution_type,
     lower=in_wide_numbers(_convolution_lower),
     vmap=_convolution_vmap,
     sharding=_convolution_sharding,
+    sparsity=_convolution_sparsity,
     jvp=(
         lambda t, out, lhs, rhs, **params: _convolve(t, rhs, **params),
         lambda t, out, lhs, rhs, **params: _convolve(lhs, t, **params),

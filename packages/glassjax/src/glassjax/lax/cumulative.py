@@ -19,6 +19,7 @@ from glassjax.lax.reductions import largest, smallest
 from glassjax.lax.slicing import concatenate, pad, slice
 from glassjax.lax.transcendental import exp, log1p
 from glassjax.lax.windowed_reductions import lower_window
+from glassjax.primitives import sparsity_rules
 from glassjax.primitives.declare import declare, lower_by
 from glassjax.primitives.regions import stage_computation
 from glassjax.primitives.sharding_rules import by_lines
@@ -236,6 +237,7 @@ def _declare_cumulative(
         lower=cumulative_lower if in_windows else lower_by(in_blocks),
         vmap=cumulative_vmap,
         sharding=by_lines(primitive, "axis"),
+        sparsity=_cumulative_sparsity,
         jvp=(tangent,),
         transpose=(cotangent,) if combine is add else (),
     )
@@ -248,6 +250,20 @@ def _declare_cumulative(
     cumulative_function.__name__ = cumulative_function.__qualname__ = name
     cumulative_function.__doc__ = doc
     return operation(static=("axis", "reverse"))(cumulative_function)
+
+
+def _cumulative_sparsity(
+    analysis: sparsity_rules.Analysis,
+    operands: Sequence[sparsity_rules.Operand],
+    out_avals: Sequence[ShapedArray],
+    params: dict[str, Any],
+) -> list[Any]:
+    """Each element depends on itself and those before it."""
+    ids = np.moveaxis(operands[0].ids, params["axis"], 0).copy()
+    along = ids[::-1] if params["reverse"] else ids
+    for i in range(1, len(along)):
+        along[i] = analysis.sets.union(along[i - 1], along[i])
+    return [np.moveaxis(ids, 0, params["axis"])]
 
 
 def _before(x: Any, first: Any, axis: int, reverse: bool) -> Any:

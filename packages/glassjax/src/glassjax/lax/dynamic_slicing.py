@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import glassjax_stage2 as stage2
 from glassjax.lax import gathering
 from glassjax.lax.conversion import convert_element_type
@@ -12,6 +14,7 @@ from glassjax.lax.key_arrays import by_halves
 from glassjax.lax.scattering import scatter_p
 from glassjax.lax.shapes import expand_dims, full, full_like, squeeze
 from glassjax.lax.slicing import concatenate, slice_in_dim
+from glassjax.primitives import sparsity_rules
 from glassjax.primitives.declare import declare
 from glassjax.primitives.sharding_rules import as_any, as_first
 from glassjax.runtime.array import Array, ArrayLike
@@ -201,6 +204,30 @@ def _dynamic_slice_jvp(primals: Values, tangents: Values, *, slice_sizes: Shape)
     return [out], [bind1(dynamic_slice_p, tangents[0], *starts, slice_sizes=slice_sizes)]
 
 
+def _places(
+    operands: Sequence[sparsity_rules.Operand], sizes: Shape
+) -> tuple[tuple[slice, ...], list[int]]:
+    """Where a slice of these sizes begins and ends, and the axes along which that is unknown."""
+    x, starts = operands[0], [start.value() for start in operands[-len(sizes) :] if sizes]
+    limits = [total - size for total, size in zip(x.aval.shape, sizes, strict=True)]
+    unknown = [axis for axis, start in enumerate(starts) if start is None and limits[axis]]
+    begins = [
+        0 if start is None else min(max(int(start), 0), limit)
+        for start, limit in zip(starts, limits, strict=True)
+    ]
+    return tuple([slice(i, i + size) for i, size in zip(begins, sizes, strict=True)]), unknown
+
+
+def _dynamic_slice_sparsity(
+    analysis: sparsity_rules.Analysis,
+    operands: Sequence[sparsity_rules.Operand],
+    out_avals: Sequence[ShapedArray],
+    params: dict[str, Any],
+) -> list[Any]:
+    places, unknown = _places(operands, out_avals[0].shape)
+    return [sparsity_rules.spread_along(analysis.sets, operands[0].ids, unknown)[places]]
+
+
 def _dynamic_slice_transpose(
     cts: Values, x: UndefPrimal, *starts: Any, slice_sizes: Shape
 ) -> list[Any]:
@@ -214,6 +241,7 @@ declare(
     lower=by_halves(_dynamic_slice_lower),
     vmap=_dynamic_slice_vmap,
     sharding=as_first,
+    sparsity=_dynamic_slice_sparsity,
     jvp=_dynamic_slice_jvp,
     transpose=_dynamic_slice_transpose,
 )
@@ -310,6 +338,23 @@ def _dynamic_update_slice_jvp(primals: Values, tangents: Values) -> Any:
     return [out], [bind1(dynamic_update_slice_p, x_dot, update_dot, *starts)]
 
 
+def _dynamic_update_slice_sparsity(
+    analysis: sparsity_rules.Analysis,
+    operands: Sequence[sparsity_rules.Operand],
+    out_avals: Sequence[ShapedArray],
+    params: dict[str, Any],
+) -> list[Any]:
+    x, update, *_ = operands
+    places, unknown = _places(operands, update.aval.shape)
+    if not unknown:
+        ids = x.ids.copy()
+        ids[places] = update.ids
+        return [ids]
+    put = np.zeros(x.aval.shape, np.int64)
+    put[places] = update.ids
+    return [analysis.sets.union(x.ids, sparsity_rules.spread_along(analysis.sets, put, unknown))]
+
+
 def _dynamic_update_slice_transpose(cts: Values, x: Any, update: Any, *starts: Any) -> list[Any]:
     (ct,) = cts
     aval = update.aval if isinstance(update, UndefPrimal) else typeof(update)
@@ -328,6 +373,7 @@ declare(
     lower=by_halves(_dynamic_update_slice_lower),
     vmap=_dynamic_update_slice_vmap,
     sharding=as_any(dynamic_update_slice_p),
+    sparsity=_dynamic_update_slice_sparsity,
     jvp=_dynamic_update_slice_jvp,
     transpose=_dynamic_update_slice_transpose,
 )

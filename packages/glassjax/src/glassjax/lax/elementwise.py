@@ -13,7 +13,7 @@ import numpy as np
 import glassjax_stage2 as stage2
 from glassjax.dtypes import DTypeLike
 from glassjax.lax.shapes import full_like
-from glassjax.primitives import declare, reduction_rules
+from glassjax.primitives import declare, reduction_rules, sparsity_rules
 from glassjax.primitives.sharding_rules import by_elements
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.operation import (
@@ -184,6 +184,7 @@ declare.declare(
     lower=_integer_pow_lower,
     vmap=elementwise(integer_pow_p),
     sharding=by_elements(integer_pow_p),
+    sparsity=sparsity_rules.by_elements,
     jvp=(lambda t, out, x, *, y: t * (y * integer_pow(x, y - 1)),),
 )
 
@@ -222,6 +223,7 @@ declare.declare(
     lower=declare.lower_by_primitives(lambda x: (1 + x) * (1 - x)),
     vmap=elementwise(one_minus_square_p),
     sharding=by_elements(one_minus_square_p),
+    sparsity=sparsity_rules.by_elements,
     jvp=(lambda t, out, x: t * (-2 * x),),
 )
 
@@ -436,6 +438,7 @@ declare.declare(
     lower=declare.lower_by_types("real"),
     vmap=elementwise(real_p),
     sharding=by_elements(real_p),
+    sparsity=sparsity_rules.by_elements,
     reduction=reduction_rules.linear,
     jvp=(lambda t, out, x: real(t),),
     transpose=(lambda ct, x: complex(ct, full_like(ct, 0)),),
@@ -446,6 +449,7 @@ declare.declare(
     lower=declare.lower_by_types("imag"),
     vmap=elementwise(imag_p),
     sharding=by_elements(imag_p),
+    sparsity=sparsity_rules.by_elements,
     reduction=reduction_rules.linear,
     jvp=(lambda t, out, x: imag(t),),
     transpose=(lambda ct, x: complex(full_like(ct, 0), -ct),),
@@ -456,6 +460,7 @@ declare.declare(
     lower=declare.lower_by_types("complex"),
     vmap=elementwise(complex_p),
     sharding=by_elements(complex_p),
+    sparsity=sparsity_rules.by_elements,
     reduction=reduction_rules.linear,
     jvp=(
         lambda t, out, x, y: complex(t, full_like(t, 0)),
@@ -587,6 +592,7 @@ declare.declare(
     lower=declare.lower_by_primitives(_clamped),
     vmap=elementwise(clamp_p),
     sharding=by_elements(clamp_p),
+    sparsity=sparsity_rules.by_elements,
     jvp=(
         lambda t, out, min, x, max: _where_ordered(t, x, min, max),
         lambda t, out, min, x, max: _where_ordered(t, min, x, max),
@@ -847,6 +853,7 @@ declare.declare(
     lower=_round_lower,
     vmap=elementwise(round_p),
     sharding=by_elements(round_p),
+    sparsity=sparsity_rules.by_elements,
 )
 
 
@@ -906,6 +913,7 @@ declare.declare(
     lower=_reduce_precision_lower,
     vmap=elementwise(reduce_precision_p),
     sharding=by_elements(reduce_precision_p),
+    sparsity=sparsity_rules.by_elements,
     reduction=reduction_rules.linear,
     jvp=(lambda t, out, x, **layout: reduce_precision(t, **layout),),
     transpose=(lambda ct, x, **layout: reduce_precision(ct, **layout),),

@@ -13,6 +13,7 @@ import glassjax_stage2 as stage2
 from glassjax.lax.elementwise import complex, conj, real
 from glassjax.lax.shapes import full, full_like
 from glassjax.lax.slicing import pad
+from glassjax.primitives import sparsity_rules
 from glassjax.primitives.declare import declare
 from glassjax.primitives.sharding_rules import as_first
 from glassjax.runtime.array import Array
@@ -145,6 +146,7 @@ declare(
     lower=_fft_lower,
     vmap=_fft_vmap,
     sharding=as_first,
+    sparsity=sparsity_rules.by_mixing(lambda *, fft_lengths, **kind: range(-len(fft_lengths), 0)),
     jvp=(lambda t, out, x, **params: bind1(fft_p, t, **params),),
     transpose=(_fft_transpose,),
 )

@@ -15,6 +15,7 @@ from glassjax.lax.elementwise import rem, where
 from glassjax.lax.key_arrays import by_halves
 from glassjax.lax.shapes import expand_dims, full
 from glassjax.lax.slicing import concatenate
+from glassjax.primitives import sparsity_rules
 from glassjax.primitives.declare import declare
 from glassjax.primitives.sharding_rules import agreed, require_whole
 from glassjax.runtime.array import Array, ArrayLike
@@ -510,6 +511,24 @@ def after(axes: Dims) -> Dims:
     return tuple(axis + 1 for axis in axes)
 
 
+def _gather_sparsity(
+    analysis: sparsity_rules.Analysis,
+    operands: Sequence[sparsity_rules.Operand],
+    out_avals: Sequence[ShapedArray],
+    params: dict[str, Any],
+) -> list[Any]:
+    """The rule of `gather`: an unknown index may choose any element along its axes."""
+    x, indices = operands
+    ids, places = x.ids, indices.value()
+    if places is None:
+        sizes, start_map = params["slice_sizes"], params["dimension_numbers"].start_index_map
+        chosen = [axis for axis in start_map if sizes[axis] < ids.shape[axis]]
+        ids = sparsity_rules.spread_along(analysis.sets, ids, chosen)
+        places = np.zeros(indices.aval.shape, np.int32)
+    params = {**params, "fill_value": 0}
+    return [sparsity_rules.evaluated(gather_p, ids.astype(np.int32), places, **params)]
+
+
 def _gather_transpose(
     ct: Any,
     x: UndefPrimal,
@@ -535,6 +554,7 @@ declare(
     lower=by_halves(_gather_lower),
     vmap=_gather_vmap,
     sharding=_gather_sharding,
+    sparsity=_gather_sparsity,
     jvp=[
         # The fill value is a constant, so its tangent is 0.
         lambda t, out, x, indices, *, fill_value, **params: bind1(

@@ -12,6 +12,7 @@ import glassjax_stage2 as stage2
 from glassjax.lax import elementwise, formulas, special
 from glassjax.lax.elementwise import abs, sign, square, where
 from glassjax.lax.transcendental import exp, log, log1p, sqrt
+from glassjax.primitives import sparsity_rules
 from glassjax.primitives.declare import declare, lower_by_primitives, no_derivative
 from glassjax.primitives.sharding_rules import by_elements
 from glassjax.runtime.array import Array, ArrayLike
@@ -268,6 +269,7 @@ def _ternary(name: str, lower: Any, *jvp: Any) -> Primitive:
         lower=lower,
         vmap=vmap_elementwise(primitive),
         sharding=by_elements(primitive),
+        sparsity=sparsity_rules.by_elements,
         jvp=jvp,
     )
     return primitive

@@ -5,6 +5,7 @@ from typing import Any
 
 import glassjax_stage2 as stage2
 from glassjax import xla
+from glassjax.primitives import sparsity_rules
 from glassjax.primitives.declare import declare
 from glassjax.runtime.array import Array, array_at, put_to, to_array
 from glassjax.runtime.evaluation import evaluated_by_library, evaluators
@@ -50,6 +51,7 @@ declare(
     abstract_eval=_reshard_type,
     lower=_reshard_lower,
     vmap=_reshard_vmap,
+    sparsity=sparsity_rules.as_operands,
     jvp=[lambda t, out, x, *, sharding: bind1(sharded.reshard_p, t, sharding=sharding)],
     transpose=[lambda ct, x, *, sharding: ct],  # the caller casts it to the dual type of `x`
 )

@@ -13,11 +13,13 @@ import glassjax_stage2 as stage2
 from glassjax.lax import gathering, shapes
 from glassjax.lax.elementwise import neg, select
 from glassjax.lax.key_arrays import by_halves
+from glassjax.primitives import sparsity_rules
 from glassjax.primitives.declare import declare
 from glassjax.primitives.regions import calls_host, host_call_error
 from glassjax.primitives.sharding_rules import agreed, require_whole
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.devices import default_backend
+from glassjax.runtime.evaluation import eval_context
 from glassjax.runtime.lowering import replicated_if_uneven
 from glassjax.runtime.operation import operation, require_dtypes_alike
 from glassjax.shardings.types import Spec, spec_of
@@ -271,6 +273,36 @@ def bind_scatter(
     )
 
 
+def _scatter_sparsity(
+    analysis: sparsity_rules.Analysis,
+    operands: Sequence[sparsity_rules.Operand],
+    out_avals: Sequence[ShapedArray],
+    params: dict[str, Any],
+) -> list[Any]:
+    """The rule of all scatters: an unknown index may choose any element along its axes."""
+    x, indices, updates = operands
+    shape, size = x.aval.shape, x.aval.size
+    places = indices.value()
+    is_known = places is not None
+    if not is_known:
+        places = np.zeros(indices.aval.shape, np.int32)
+    # where each update goes, counted from 1; 0 if it is dropped
+    numbers = np.arange(1, size + 1, dtype=np.int32).reshape(shape)
+    with eval_context():
+        targets = np.asarray(gathered_like(numbers, places, updates.aval.shape, params))
+    groups = np.concatenate([targets.ravel(), np.arange(1, size + 1) if is_known else []])
+    ids = np.concatenate([updates.ids.ravel(), x.ids.ravel() if is_known else []])
+    found = analysis.sets.united(groups.astype(np.int64), ids.astype(np.int64), size + 1)
+    found = found[1:].reshape(shape)
+    if is_known:
+        return [found]
+    sizes = window_sizes(x.aval, updates.aval.shape, params["dimension_numbers"])
+    start_map = params["dimension_numbers"].scatter_dims_to_operand_dims
+    chosen = [axis for axis in start_map if sizes[axis] < shape[axis]]
+    found = sparsity_rules.spread_along(analysis.sets, found, chosen)
+    return [analysis.sets.union(x.ids, found)]
+
+
 def _declare_scatter(primitive: Primitive, doc: str, combine: str, **rules: Any) -> Any:
     """Declare a scatter, and return the function that users call."""
     declare(
@@ -279,6 +311,7 @@ def _declare_scatter(primitive: Primitive, doc: str, combine: str, **rules: Any)
         lower=by_halves(lower_scatter(combine)),
         vmap=vmap_scatter(primitive),
         sharding=_scatter_sharding,
+        sparsity=_scatter_sparsity,
         **rules,
     )
     return _scatter_function(primitive.name, doc, primitive)

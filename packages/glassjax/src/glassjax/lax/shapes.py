@@ -16,7 +16,7 @@ from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax.conversion import convert_element_type
 from glassjax.lax.key_arrays import random_wrap
 from glassjax.lax.sharding import placed_result
-from glassjax.primitives import reduction_rules
+from glassjax.primitives import reduction_rules, sparsity_rules
 from glassjax.primitives.declare import declare
 from glassjax.primitives.sharding_rules import as_first
 from glassjax.runtime.array import Array, ArrayLike, check_shape, type_of
@@ -377,6 +377,7 @@ declare(
     vmap=_rev_vmap,
     sharding=as_first,
     reduction=reduction_rules.linear,
+    sparsity=sparsity_rules.by_moving(lambda x, *, dimensions: np.flip(x, dimensions)),
     jvp=[lambda t, out, x, *, dimensions: rev(t, dimensions)],
     transpose=[lambda ct, x, *, dimensions: rev(ct, dimensions)],
 )

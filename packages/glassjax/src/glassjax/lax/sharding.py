@@ -12,6 +12,7 @@ from glassjax import xla
 from glassjax.errors import ShardingTypeError
 from glassjax.errors.arguments import require_fit
 from glassjax.primitives import axes as mesh_axes
+from glassjax.primitives import sparsity_rules
 from glassjax.primitives.declare import declare
 from glassjax.primitives.sharding_rules import as_operands
 from glassjax.runtime import array
@@ -65,6 +66,7 @@ declare(
     lower=_sharding_constraint_lower,
     vmap=_sharding_constraint_vmap,
     sharding=as_operands,
+    sparsity=sparsity_rules.as_operands,
     jvp=[lambda t, out, x, *, sharding: bind1(sharding_constraint_p, t, sharding=sharding)],
     transpose=[lambda ct, x, *, sharding: bind1(sharding_constraint_p, ct, sharding=sharding)],
 )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax.lax import shapes
 from glassjax.lax.elementwise import select
 from glassjax.lax.key_arrays import by_halves
-from glassjax.primitives import reduction_rules
+from glassjax.primitives import reduction_rules, sparsity_rules
 from glassjax.primitives.declare import declare
 from glassjax.primitives.narrow_numbers import in_wide_numbers
 from glassjax.primitives.sharding_rules import as_any, as_first
@@ -110,6 +113,11 @@ def _slice_vmap(
     return [slice(x, (0, *start_indices), (axis.size, *limit_indices), (1, *strides))], [0]
 
 
+def _cut(x: Any, *, start_indices: Shape, limit_indices: Shape, strides: Shape) -> Any:
+    cuts = zip(start_indices, limit_indices, strides, strict=True)
+    return x[tuple([builtins.slice(*cut) for cut in cuts])]
+
+
 def _unslice(
     ct: Any, x: UndefPrimal, *, start_indices: Shape, limit_indices: Shape, strides: Shape
 ) -> Any:
@@ -197,6 +205,7 @@ declare(
     vmap=_slice_vmap,
     sharding=as_first,
     reduction=reduction_rules.linear,
+    sparsity=sparsity_rules.by_moving(_cut),
     jvp=[lambda t, out, x, **params: stage2.bind1(slice_p, t, **params)],
     transpose=[_unslice],
 )
@@ -281,6 +290,26 @@ def _is_padding(shape: Shape, padding_config: PaddingConfig) -> Any:
     return pad(shapes.full(shape, False), True, padding_config)
 
 
+def _pad_sparsity(
+    analysis: sparsity_rules.Analysis,
+    operands: Sequence[sparsity_rules.Operand],
+    out_avals: Avals,
+    params: dict[str, Any],
+) -> list[Any]:
+    x, padding_value = operands
+    (out,), config = out_avals, params["padding_config"]
+    if padding_value.ids.any():
+        return sparsity_rules.dense(analysis, operands, out_avals, params)
+    window = {
+        "window_dimensions": (1,) * out.ndim,
+        "window_strides": (1,) * out.ndim,
+        "padding": [(low, high) for low, high, _ in config],
+        "base_dilation": [gap + 1 for *_, gap in config],
+        "window_dilation": (1,) * out.ndim,
+    }
+    return [sparsity_rules.windows(x.ids, **window).reshape(out.shape)]
+
+
 def _unpad(ct: Any, x: UndefPrimal, padding_value: Any, *, padding_config: PaddingConfig) -> Any:
     """Cut the elements out; those that padding removed do not affect the result."""
     low, high, interior = ([config[i] for config in padding_config] for i in range(3))
@@ -307,6 +336,7 @@ declare(
     vmap=_pad_vmap,
     sharding=as_first,
     reduction=reduction_rules.linear_in_first,  # padding with zeros
+    sparsity=_pad_sparsity,
     jvp=[
         lambda t, out, x, padding_value, *, padding_config: pad(
             t, shapes.full_like(padding_value, 0), padding_config
@@ -405,6 +435,7 @@ declare(
     vmap=_concatenate_vmap,
     sharding=as_any(concatenate_p),
     reduction=reduction_rules.linear,
+    sparsity=sparsity_rules.by_moving(lambda *xs, dimension: np.concatenate(xs, dimension)),
     jvp=_concatenate_jvp,
     transpose=_concatenate_transpose,
 )
@@ -494,6 +525,9 @@ declare(
     vmap=_split_vmap,
     sharding=as_first,
     reduction=reduction_rules.linear,
+    sparsity=sparsity_rules.by_moving(
+        lambda x, *, sizes, axis: np.split(x, np.cumsum(sizes)[:-1], axis)
+    ),
     jvp=_split_jvp,
     transpose=_split_transpose,
 )

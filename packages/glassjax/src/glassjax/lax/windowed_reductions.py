@@ -12,6 +12,7 @@ from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax.elementwise import ge, le
 from glassjax.lax.shapes import broadcast_in_dim, full
 from glassjax.lax.slicing import pad, slice
+from glassjax.primitives import sparsity_rules
 from glassjax.primitives.declare import declare, no_derivative
 from glassjax.primitives.regions import operation_of, region, stage_computation
 from glassjax.primitives.sharding_rules import as_any, as_first
@@ -356,6 +357,7 @@ def declare_window(
         lower=window_lower,
         vmap=window_vmap,
         sharding=as_first,
+        sparsity=sparsity_rules.by_windows,
         jvp=(jvp,),
         transpose=() if transpose is None else (transpose,),
     )
@@ -486,6 +488,9 @@ declare(
     lower=_select_and_gather_lower,
     vmap=_select_and_gather_vmap,
     sharding=as_any(select_and_gather_add_p),
+    sparsity=lambda analysis, operands, out_avals, params: sparsity_rules.by_windows(
+        analysis, operands[:1], out_avals, {k: v for k, v in params.items() if k != "select"}
+    ),
     jvp=[
         lambda t, out, tangents, x, *, select, **window: _select_and_gather(t, x, select, **window),
         None,

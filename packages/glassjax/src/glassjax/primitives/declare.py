@@ -12,6 +12,8 @@ import numpy as np
 import glassjax_stage2 as stage2
 import glassjax_stage3 as stage3
 from glassjax.errors.arguments import require_fit
+from glassjax.primitives import sparsity_rules
+from glassjax.primitives.loops import calls as calls
 from glassjax.primitives.narrow_numbers import converted, wide_dtype
 from glassjax.primitives.sharding_rules import by_elements, by_reduction
 from glassjax.runtime.array import Array, ArrayLike
@@ -42,7 +44,7 @@ from glassjax_stage2.shaped_array import Shape, float0
 from glassjax_stage2.source import name_of
 from glassjax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from glassjax_stage2.vmap_rules import elementwise as vmap_elementwise
-from glassjax_stage3 import ClosedJaxpr, Jaxpr, abstract_eval_rules, jit_p
+from glassjax_stage3 import ClosedJaxpr, Jaxpr, abstract_eval_rules
 from glassjax_stage3.abstract_eval import arithmetic
 from glassjax_stage3.lowering_rules import elementwise as lower_elementwise
 from glassjax_stage3.staging import trace_to_jaxpr
@@ -84,10 +86,6 @@ Rule = Callable[..., Any]
 # For lowering rules that lower a function of other primitives, this function: it takes operands and
 # parameters, and returns a list of results.
 decompositions: dict[Rule, Callable[..., Sequence[Any]]] = {}
-
-
-# Primitives that apply the only jaxpr among their parameters to all operands.
-calls: set[Primitive] = {jit_p}
 
 
 def decomposition_of(primitive: Primitive) -> Callable[..., Sequence[Any]] | None:
@@ -240,6 +238,7 @@ def declare(
     vmap: Rule | None = None,
     sharding: ShardingRule | None = None,
     reduction: ReductionRule | None = None,
+    sparsity: sparsity_rules.SparsityRule | None = None,
     jvp: Sequence[Formula | None] | Rule = (),
     transpose: Sequence[Formula | None] | Rule = (),
     jointly: bool = False,
@@ -260,6 +259,9 @@ def declare(
         reduction: function from the primitive, the types and states of operands and the parameters
             to the mesh axes over which results are unreduced or reduced, as in
             `glassjax.primitives.reduction_rules`. Without it, unreduced operands are an error.
+        sparsity: function from operands to the inputs that each element of the results depends on,
+            as in `glassjax.primitives.sparsity_rules`. Without it, every element of the results
+            depends on every element of the operands.
         jvp: a formula for each operand, as for `defjvp`. If empty, the result is piecewise
             constant, and its tangent zero.
         transpose: a formula for each operand, as for `deftranspose`. If empty, the primitive is not
@@ -305,6 +307,10 @@ def declare(
         sharding_rules[primitive] = sharding
     if reduction is not None:
         reduction_rules[primitive] = reduction
+    if sparsity is None and lower in decompositions:
+        sparsity = sparsity_rules.by_decomposition(primitive.name, decompositions[lower])
+    if sparsity is not None:
+        sparsity_rules.sparsity_rules[primitive] = sparsity
     if callable(jvp):
         stage2.jvp_rules[primitive] = jvp
     elif jvp:
@@ -365,6 +371,7 @@ def unary(
         lower=_elementwise_lower(hlo, keeps_type=result is None),
         vmap=vmap_elementwise(primitive),
         sharding=by_elements(primitive),
+        sparsity=sparsity_rules.by_elements,
         jvp=() if jvp is None else (jvp,),
     )
 
@@ -413,6 +420,7 @@ def binary(
         lower=_elementwise_lower(hlo),
         vmap=vmap_elementwise(primitive),
         sharding=by_elements(primitive),
+        sparsity=sparsity_rules.by_elements,
         jvp=jvp,
         transpose=transpose,
         jointly=jointly,
@@ -475,6 +483,7 @@ def reduction(
         lower=_checked_lower(hlo) if callable(hlo) else lower_reduction(hlo, init),
         vmap=reduction_vmap,
         sharding=by_reduction(primitive, "axes"),
+        sparsity=sparsity_rules.by_reduction("axes"),
         jvp=() if jvp is None else (jvp,),
     )
 

@@ -10,6 +10,7 @@ import glassjax_stage3 as stage3
 from glassjax.primitives.declare import calls, piecewise_constant
 from glassjax.primitives.loops import Flags, call_text, evaluate_compiled, stage_body
 from glassjax.primitives.regions import host_calls
+from glassjax.primitives.sparsity_rules import SparsityRule, sparsity_rules
 from glassjax.runtime.array import to_array
 from glassjax.runtime.effects import ProgramRules, declare_effects, define_dce, order_rules
 from glassjax.runtime.lowering import Attributes, Module
@@ -141,6 +142,7 @@ def declare_program(
     lower: Rule,
     vmap: Rule,
     sharding: Rule | None = None,
+    sparsity: SparsityRule | None = None,
     jvp: Rule | None,
     transpose: Rule | None,
     partial_eval: Rule | None,
@@ -163,6 +165,8 @@ def declare_program(
             of their batch axes to results and theirs.
         sharding: function from types to the shardings of results, as for `declare`. None: the
             programs determine them, through `abstract_eval`.
+        sparsity: as for `declare`. None: every element of the results depends on every element of
+            the operands, unless the primitive only calls its program.
         jvp: function from operands and tangents, possibly `Zero`, to results and tangents. None:
             the results are piecewise constant.
         transpose: function from cotangents of the results to cotangents of the `UndefPrimal`
@@ -219,6 +223,8 @@ def declare_program(
     stage2.vmap_rules[primitive] = vmap
     if sharding is not None:
         sharding_rules[primitive] = sharding
+    if sparsity is not None:
+        sparsity_rules[primitive] = sparsity
     if jvp is None:
         stage2.defzero(primitive)
         piecewise_constant.add(primitive)

@@ -11,7 +11,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax.errors.arguments import checking_arguments, require_flags
-from glassjax.primitives import higher_order
+from glassjax.primitives import higher_order, sparsity_rules
 from glassjax.primitives.declare import calls, declare
 from glassjax.primitives.loops import call_text, region, stage_body
 from glassjax.primitives.sharding_rules import by_elements
@@ -81,6 +81,7 @@ declare(
     lower=lambda b, out_avals, x, *, name: [x],
     vmap=elementwise(name_p),
     sharding=by_elements(name_p),
+    sparsity=sparsity_rules.by_elements,
     jvp=[lambda t, out, x, *, name: bind1(name_p, t, name=name)],
     transpose=[lambda ct, x, *, name: ct],
 )

@@ -9,7 +9,8 @@ import glassjax_stage3 as stage3
 from glassjax.errors import TangentTypeError, TreeMismatchError
 from glassjax.primitives.axes import map_first
 from glassjax.primitives.higher_order import WithToken, declare_program
-from glassjax.primitives.loops import call_text, stage_body
+from glassjax.primitives.loops import call_text, stage_body, stage_to_jaxpr
+from glassjax.primitives.sparsity_analysis import Analysis, Operand
 from glassjax.runtime.array import tree_to_arrays
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax_stage2 import ShapedArray, Zero, bind, typeof
@@ -21,9 +22,10 @@ from glassjax_stage2.tangent import instantiate, tangent_type
 from glassjax_stage2.tree import tree_flatten
 from glassjax_stage2.vmap import BatchAxis, BatchDim, BatchTrace, move_batch_dim
 from glassjax_stage3 import Jaxpr, JaxprEqn, Var, eval_jaxpr
-from glassjax_stage3.jaxpr import consts_as_invars
+from glassjax_stage3.jaxpr import consts_as_invars, inner_jaxprs
 from glassjax_stage3.lowering import FunctionBuilder, Value
 from glassjax_stage4.errors import NonlinearError
+from glassjax_stage4.partial_eval import partition
 from glassjax_stage4.transpose import UndefPrimal
 
 # Linear maps defined by their transpose, and optionally by themselves.
@@ -202,6 +204,48 @@ def pull_back_batch(
     return in_cts
 
 
+def _linear_call_sparsity(
+    analysis: Analysis,
+    operands: Sequence[Operand],
+    out_avals: Sequence[ShapedArray],
+    params: dict[str, Any],
+) -> list[Any]:
+    """The sparsity of both modes: of the transpose, transposed, and of the function if it is given.
+
+    They may differ, for nothing checks that one is the transpose of the other.
+    """
+    count, pull_back = params["num_residuals"], params["pull_back"]
+    tangents = operands[count:]
+    zero_places: list[bool] = []
+
+    def pulled(*values: Any) -> list[Any]:
+        in_cts = pull_back(values[:count], values[count:])
+        zero_places[:] = [type(ct) is Zero for ct in in_cts]
+        return [ct for ct in in_cts if type(ct) is not Zero]
+
+    ct_avals = [tangent_type(aval) for aval in out_avals]
+    jaxpr, consts = stage_to_jaxpr(
+        pulled, [*(x.aval for x in operands[:count]), *ct_avals], "custom_linear"
+    )
+    sets, cotangents = Operand.of_inputs(ct_avals)
+    known = [*map(Operand.of_constant, consts), *(x.as_constant() for x in operands[:count])]
+    in_ids = Analysis(sets).ids(jaxpr, [*known, *cotangents])
+    reached, _ = partition(zero_places, tangents)
+    found = analysis.sets.transposed(sets, in_ids, [x.ids for x in reached], ct_avals)
+    if params["forward"] is None:
+        return found
+    return list(map(analysis.sets.union, found, analysis.ids(params["forward"], operands)))
+
+
+def has_forward_mode(jaxpr: Jaxpr) -> bool:
+    """Return False if a program calls a linear function of which only the transpose is given."""
+    return all(
+        (eqn.primitive is not custom_linear_p or eqn.params["forward"] is not None)
+        and all(map(has_forward_mode, inner_jaxprs(eqn)))
+        for eqn in jaxpr.eqns
+    )
+
+
 def _linear_call_effects(
     with_token: WithToken, eqn: JaxprEqn, token: Var | stage3.Literal, following: Var
 ) -> list[JaxprEqn]:
@@ -218,6 +262,7 @@ declare_program(
     abstract_eval=lambda *in_avals, out_types, **params: list(out_types),
     lower=_linear_call_lower,
     vmap=_linear_call_vmap,
+    sparsity=_linear_call_sparsity,
     jvp=_linear_call_jvp,
     transpose=_linear_call_transpose,
     partial_eval=None,

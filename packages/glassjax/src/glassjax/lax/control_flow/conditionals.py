@@ -16,6 +16,7 @@ from glassjax.lax.elementwise import clamp
 from glassjax.lax.gathering import as_index
 from glassjax.lax.shapes import expand_dims, squeeze
 from glassjax.primitives import axes as mesh_axes
+from glassjax.primitives import sparsity_rules
 from glassjax.primitives.declare import declare
 from glassjax.primitives.higher_order import Depends, WithToken, complete, declare_program
 from glassjax.primitives.loops import Flags, call_text, stage_body, stage_to_jaxpr
@@ -99,6 +100,23 @@ def _cond_dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Fl
     return tuple([which or any(flags) for flags in zip(*outs, strict=True)])
 
 
+def _cond_sparsity(
+    analysis: sparsity_rules.Analysis,
+    operands: Sequence[sparsity_rules.Operand],
+    out_avals: Sequence[ShapedArray],
+    params: dict[str, Any],
+) -> list[Any]:
+    which, *inputs = operands
+    branches, chosen = params["branches"], which.value()
+    if chosen is not None:
+        branches = [branches[min(max(int(chosen), 0), len(branches) - 1)]]
+    outs = zip(*[analysis.ids(branch, inputs) for branch in branches], strict=True)
+    return [analysis.sets.union(*ids) for ids in outs]
+
+
+sparsity_rules.sparsity_rules[cond_of_two] = _cond_sparsity
+
+
 def _cond_effects(
     with_token: WithToken, eqn: JaxprEqn, token: Var | stage3.Literal, following: Var
 ) -> list[JaxprEqn]:
@@ -161,6 +179,7 @@ COLUMNS: dict[str, Any] = {
 }
 declare_program(
     cond_p,
+    sparsity=_cond_sparsity,
     evaluate=stage4.cond_impl,
     abstract_eval=_platform_index_type,
     lower=_cond_lower,

@@ -14,7 +14,7 @@ from glassjax.errors import ConcretizationTypeError, ShardingTypeError
 from glassjax.errors.arguments import require_fit
 from glassjax.lax.control_flow.program_cache import keeps_programs, scan_in_python
 from glassjax.lax.slicing import concatenate, slice
-from glassjax.primitives import higher_order, loops
+from glassjax.primitives import higher_order, loops, sparsity_analysis, sparsity_rules
 from glassjax.primitives.higher_order import unknown_outs
 from glassjax.runtime import refs as references
 from glassjax.runtime.array import to_array, tree_to_arrays
@@ -84,6 +84,50 @@ def scan_dependence(
     carry_flags = carry_through(depends, ins, params)
     outs = depends(params["jaxpr"], (*const_flags, *carry_flags, *xs_flags))
     return (*carry_flags, *outs[len(carry_flags) :])
+
+
+_MOST_EQUATIONS = 5_000
+
+
+def _scan_sparsity(
+    analysis: sparsity_rules.Analysis,
+    operands: Sequence[sparsity_rules.Operand],
+    out_avals: Sequence[ShapedArray],
+    params: dict[str, Any],
+) -> list[Any]:
+    """Follow a short loop step by step; a long one by the sparsity of its body."""
+    jaxpr, length = params["jaxpr"], params["length"]
+    consts, carry, xs = split_operands(operands, params)
+    if length * len(jaxpr.eqns) > _MOST_EQUATIONS:
+        return _long_scan_sparsity(analysis, operands, params)
+    ys = [np.zeros(aval.shape, np.int64) for aval in out_avals[len(carry) :]]
+    for i in reversed(range(length)) if params["reverse"] else range(length):
+        outs = analysis.run(jaxpr, [*consts, *carry, *(x.element(i) for x in xs)])
+        carry = outs[: len(carry)]
+        for y, out in zip(ys, outs[len(carry) :], strict=True):
+            y[i] = out.ids
+    return [*(x.ids for x in carry), *ys]
+
+
+def _long_scan_sparsity(
+    analysis: sparsity_rules.Analysis,
+    operands: Sequence[sparsity_rules.Operand],
+    params: dict[str, Any],
+) -> list[Any]:
+    """The carry of any iteration, by a fixed point; results of each by its own elements."""
+    jaxpr, length = params["jaxpr"], params["length"]
+    consts, carry, xs = split_operands(operands, params)
+    body = sparsity_analysis.Relation(analysis, jaxpr)
+    of_any = [analysis.sets.union_along(x.ids, (0,))[0] for x in xs]
+
+    def after_iteration(carry: Sequence[sparsity_rules.Operand]) -> list[Any]:
+        ids = [*(x.ids for x in (*consts, *carry)), *of_any]
+        return [out[0] for out in body.of([x[None] for x in ids])[: len(carry)]]
+
+    carry = analysis.until_stable(carry, after_iteration)
+    same = [np.broadcast_to(x.ids, (length, *x.aval.shape)) for x in (*consts, *carry)]
+    outs = body.of([*same, *(x.ids for x in xs)])
+    return [*(x.ids for x in carry), *outs[len(carry) :]]
 
 
 def scan_type(*in_avals: ShapedArray, **params: Any) -> list[ShapedArray]:
@@ -610,6 +654,7 @@ higher_order.declare_program(
     abstract_eval=scan_type,
     lower=_scan_lower,
     vmap=_scan_vmap,
+    sparsity=_scan_sparsity,
     jvp=_scan_jvp,
     transpose=scan_transpose,
     partial_eval=scan_partial_eval,

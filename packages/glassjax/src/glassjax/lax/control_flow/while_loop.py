@@ -12,7 +12,7 @@ from glassjax.lax.control_flow.program_cache import keeps_programs, while_in_pyt
 from glassjax.lax.control_flow.scan import scan
 from glassjax.lax.gathering import default_fill_value
 from glassjax.lax.reductions import reduce_or
-from glassjax.primitives import higher_order, loops
+from glassjax.primitives import higher_order, loops, sparsity_rules
 from glassjax.primitives.axes import plain_type, varying_program_rules, vma_of
 from glassjax.primitives.methods import does_io, refuse_io
 from glassjax.runtime import refs as references
@@ -108,6 +108,23 @@ def _while_dependence(
     # The condition decides the trip count, and thereby every part of the carry.
     (condition_flag,) = depends(params["cond_jaxpr"], (*cond_flags, *carry_flags))
     return tuple([condition_flag or flag for flag in carry_flags])
+
+
+def _while_sparsity(
+    analysis: sparsity_rules.Analysis,
+    operands: Sequence[sparsity_rules.Operand],
+    out_avals: Sequence[ShapedArray],
+    params: dict[str, Any],
+) -> list[Any]:
+    cond_operands, consts, carry = _split_operands(
+        operands, params["cond_consts"], params["body_consts"]
+    )
+    body = params["body_jaxpr"]
+    carry = analysis.until_stable(carry, lambda carry: analysis.ids(body, [*consts, *carry]))
+    (ends,) = analysis.ids(params["cond_jaxpr"], [*cond_operands, *carry])
+    if ends.any():
+        return sparsity_rules.dense(analysis, operands, out_avals, params)
+    return [x.ids for x in carry]
 
 
 def _while_jvp(
@@ -449,6 +466,7 @@ higher_order.declare_program(
     abstract_eval=_while_type,
     lower=_while_lower,
     vmap=_while_vmap,
+    sparsity=_while_sparsity,
     jvp=_while_jvp,
     transpose=_while_transpose,
     partial_eval=_while_partial_eval,

@@ -19,6 +19,7 @@ from glassjax.lax.formulas import converge, in_64_bits
 from glassjax.lax.shapes import steps_of
 from glassjax.numpy.dtypes import computation_dtype, default_float
 from glassjax.numpy.transcendental import real_arrays, real_floats, strong_floats
+from glassjax.primitives import sparsity_rules
 from glassjax.primitives.declare import declare, no_derivative
 from glassjax.primitives.sharding_rules import by_elements
 from glassjax.runtime.array import Array, ArrayLike
@@ -155,6 +156,7 @@ def _hypergeometric(name: str, formula: Formula, jvps: Sequence[Formula]) -> Cal
         lower=in_64_bits(formula),
         vmap=elementwise(primitive),
         sharding=by_elements(primitive),
+        sparsity=sparsity_rules.by_elements,
         jvp=jvps,
     )
     return lambda *operands: bind1(primitive, *operands)

@@ -1,0 +1,1 @@
+"""Sparse Jacobians and Hessians: a pattern by analysis, a coloring, and compressed products."""
