@@ -50,6 +50,7 @@ from glassjax.core import (
     typecheck_jaxpr,
     vmap_rules,
 )
+from glassjax.experimental import sparse_jacobian
 from glassjax.lax.primitive_names import all_primitives
 from glassjax.runtime import lowering
 from glassjax_stage2 import primitives as stage2_primitives
@@ -618,6 +619,35 @@ def test_jvp_is_the_limit_of_differences(example):
     expected = (np.asarray(above) - np.asarray(below)) / (2 * h)
     tolerance = 1e-4 if out.dtype in (F32, C64) else 1e-7
     is_close(out_tangent, np.asarray(expected, out.dtype), tolerance)
+
+
+@law(SMOOTH, by_day=BY_DAY)
+def test_a_sparse_jacobian_times_a_tangent_is_the_jvp(example):
+    args = example.draw()
+    places = [i for i, x in enumerate(args) if x.dtype.kind == "f"]
+    if not places or eval_shape(example, *args).dtype.kind != "f":
+        return
+    if example.primitive.name == "reshard":  # elements cannot be chosen along a sharded axis
+        return
+
+    def restricted(*xs):
+        return example(*(xs[places.index(i)] if i in places else x for i, x in enumerate(args)))
+
+    primals = tuple(args[i] for i in places)
+    tangents = tangents_for(primals, seed=1)
+
+    def product(*xs):
+        blocks = sparse_jacobian(restricted, *xs, argnums=tuple(range(len(xs))), mode="fwd")
+        return sum(
+            jnp.tensordot(block.todense(), t, t.ndim)
+            for block, t in zip(blocks, tangents, strict=True)
+        )
+
+    found, expected = yield [
+        (product, *primals),
+        (lambda *xs: jvp(restricted, xs, tangents)[1], *primals),
+    ]
+    is_close(found, expected, 1e-4 if expected.dtype in (F32, C64) else 1e-9)
 
 
 @law([example for example in EXAMPLES if not example.is_smooth])

@@ -225,7 +225,7 @@ def _dynamic_slice_sparsity(
     params: dict[str, Any],
 ) -> list[Any]:
     places, unknown = _places(operands, out_avals[0].shape)
-    return [sparsity_rules.spread_along(analysis.sets, operands[0].ids, unknown)[places]]
+    return [sparsity_rules.union_everywhere(analysis.sets, operands[0].ids, unknown)[places]]
 
 
 def _dynamic_slice_transpose(
@@ -352,7 +352,9 @@ def _dynamic_update_slice_sparsity(
         return [ids]
     put = np.zeros(x.aval.shape, np.int64)
     put[places] = update.ids
-    return [analysis.sets.union(x.ids, sparsity_rules.spread_along(analysis.sets, put, unknown))]
+    return [
+        analysis.sets.union(x.ids, sparsity_rules.union_everywhere(analysis.sets, put, unknown))
+    ]
 
 
 def _dynamic_update_slice_transpose(cts: Values, x: Any, update: Any, *starts: Any) -> list[Any]:

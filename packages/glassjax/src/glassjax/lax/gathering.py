@@ -523,7 +523,7 @@ def _gather_sparsity(
     if places is None:
         sizes, start_map = params["slice_sizes"], params["dimension_numbers"].start_index_map
         chosen = [axis for axis in start_map if sizes[axis] < ids.shape[axis]]
-        ids = sparsity_rules.spread_along(analysis.sets, ids, chosen)
+        ids = sparsity_rules.union_everywhere(analysis.sets, ids, chosen)
         places = np.zeros(indices.aval.shape, np.int32)
     params = {**params, "fill_value": 0}
     return [sparsity_rules.evaluated(gather_p, ids.astype(np.int32), places, **params)]

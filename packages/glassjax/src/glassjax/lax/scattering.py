@@ -274,12 +274,16 @@ def bind_scatter(
 
 
 def _scatter_sparsity(
+    replaces: bool,
     analysis: sparsity_rules.Analysis,
     operands: Sequence[sparsity_rules.Operand],
     out_avals: Sequence[ShapedArray],
     params: dict[str, Any],
 ) -> list[Any]:
-    """The rule of all scatters: an unknown index may choose any element along its axes."""
+    """The rule of all scatters: an unknown index may choose any element along its axes.
+
+    Where the index is known and an update `replaces` an element, what that was does not matter.
+    """
     x, indices, updates = operands
     shape, size = x.aval.shape, x.aval.size
     places = indices.value()
@@ -290,16 +294,17 @@ def _scatter_sparsity(
     numbers = np.arange(1, size + 1, dtype=np.int32).reshape(shape)
     with eval_context():
         targets = np.asarray(gathered_like(numbers, places, updates.aval.shape, params))
-    groups = np.concatenate([targets.ravel(), np.arange(1, size + 1) if is_known else []])
-    ids = np.concatenate([updates.ids.ravel(), x.ids.ravel() if is_known else []])
-    found = analysis.sets.united(groups.astype(np.int64), ids.astype(np.int64), size + 1)
+    found = analysis.sets.united(targets.ravel(), updates.ids.ravel(), size + 1)
     found = found[1:].reshape(shape)
+    if is_known and replaces:
+        is_reached = np.isin(numbers, targets)
+        return [np.where(is_reached, found, x.ids)]
     if is_known:
-        return [found]
+        return [analysis.sets.union(x.ids, found)]
     sizes = window_sizes(x.aval, updates.aval.shape, params["dimension_numbers"])
     start_map = params["dimension_numbers"].scatter_dims_to_operand_dims
     chosen = [axis for axis in start_map if sizes[axis] < shape[axis]]
-    found = sparsity_rules.spread_along(analysis.sets, found, chosen)
+    found = sparsity_rules.union_everywhere(analysis.sets, found, chosen)
     return [analysis.sets.union(x.ids, found)]
 
 
@@ -311,7 +316,7 @@ def _declare_scatter(primitive: Primitive, doc: str, combine: str, **rules: Any)
         lower=by_halves(lower_scatter(combine)),
         vmap=vmap_scatter(primitive),
         sharding=_scatter_sharding,
-        sparsity=_scatter_sparsity,
+        sparsity=partial(_scatter_sparsity, primitive is scatter_p),
         **rules,
     )
     return _scatter_function(primitive.name, doc, primitive)

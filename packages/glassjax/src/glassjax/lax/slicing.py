@@ -300,7 +300,7 @@ def _pad_sparsity(
     (out,), config = out_avals, params["padding_config"]
     if padding_value.ids.any():
         return sparsity_rules.dense(analysis, operands, out_avals, params)
-    window = {
+    window: dict[str, Any] = {
         "window_dimensions": (1,) * out.ndim,
         "window_strides": (1,) * out.ndim,
         "padding": [(low, high) for low, high, _ in config],

@@ -28,10 +28,10 @@ class IndexSets:
 
     def __init__(self, count: int):
         self.count = count
-        # The members of all sets in turn, those of set `n` from `_starts[n]` up to `_starts[n+1]`.
+        # The members of all sets in turn; set `n` has `_members[_starts[n] : _starts[n + 1]]`.
         self._members: Ids = np.arange(count)
         self._starts: Ids = np.concatenate([[0], np.arange(count + 1)])
-        self._numbers: dict[bytes, int] = {}  # of the sets of two members or more
+        self._numbers: dict[bytes, int] = {}  # for sets of two members or more
         self._full = 1 if count == 1 else -1  # the number of the set of all indices
 
     def singles(self) -> Ids:
@@ -78,7 +78,7 @@ class IndexSets:
 
     def united(self, groups: Ids, ids: Ids, count: int) -> Ids:
         """The union of each of `count` groups; set `ids[i]` is in group `groups[i]`."""
-        groups, ids = groups[ids != self.EMPTY], ids[ids != self.EMPTY]
+        groups, ids = groups[ids != self.EMPTY].astype(np.int64), ids[ids != self.EMPTY]
         pairs = _distinct(groups * len(self._starts) + ids)
         groups, ids = np.divmod(pairs, len(self._starts))
         out = np.zeros(count, np.int64)
@@ -123,7 +123,7 @@ class IndexSets:
         keys = _distinct((np.repeat(groups, sizes) - base) * self.count + members)
         groups, members = np.divmod(keys, self.count)
         bounds = np.flatnonzero(np.concatenate([[True], groups[1:] != groups[:-1], [True]]))
-        out, new = np.empty(len(bounds) - 1, np.int64), []
+        out, new = np.empty(len(bounds) - 1, np.int64), list[int]()
         end = len(self._starts) - 1
         for i, (start, stop) in enumerate(
             zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
@@ -137,12 +137,12 @@ class IndexSets:
                     self._full = number
             out[i] = number
         if new:
-            sizes = np.diff(bounds)[new]
-            kept = np.zeros(len(bounds) - 1, bool)
-            kept[new] = True
-            added = members[np.repeat(kept, np.diff(bounds))]
-            self._members = np.concatenate([self._members, added])
-            self._starts = np.concatenate([self._starts, self._starts[-1] + np.cumsum(sizes)])
+            is_new = np.zeros(len(out), bool)
+            is_new[new] = True
+            sizes = np.diff(bounds)
+            self._members = np.concatenate([self._members, members[np.repeat(is_new, sizes)]])
+            ends = self._starts[-1] + np.cumsum(sizes[is_new])
+            self._starts = np.concatenate([self._starts, ends])
         return out
 
 

@@ -32,7 +32,7 @@ class Operand:
     def __init__(self, aval: ShapedArray, ids: Ids | None = None, value: Any = None):
         self.aval = aval
         self.is_constant = ids is None
-        self.ids = np.broadcast_to(IndexSets.EMPTY, aval.shape) if ids is None else ids
+        self.ids = np.broadcast_to(IndexSets.EMPTY if ids is None else ids, aval.shape)
         self._value = value  # an array, a function that computes it, or None
 
     @property
@@ -71,7 +71,7 @@ class Operand:
 
     @staticmethod
     def of_inputs(avals: Sequence[ShapedArray]) -> tuple[IndexSets, list[Operand]]:
-        """Inputs of these types, each element of which is a set of its own."""
+        """Inputs of these types; each element is a set of its own."""
         sizes = [aval.size for aval in avals]
         sets = IndexSets(sum(sizes))
         parts = np.split(sets.singles(), np.cumsum(sizes)[:-1])
@@ -89,17 +89,17 @@ class Equation:
 
     @cached_property
     def outs(self) -> list[Any]:
-        waiting = [self]  # not by recursion, for a chain of equations may be long
+        stack = [self]  # not by recursion, for a chain of equations may be long
         while True:
-            last = waiting[-1]
+            last = stack[-1]
             inner = [x.equation() for x in last.operands]
             missing = [x for x in inner if x is not None and "outs" not in vars(x)]
             if missing:
-                waiting += missing
+                stack += missing
                 continue
             outs = last._evaluated()
-            waiting.pop()
-            if not waiting:
+            stack.pop()
+            if not stack:
                 return outs
             vars(last)["outs"] = outs
 

@@ -108,7 +108,7 @@ def by_decomposition(name: str, function: Callable[..., Sequence[Any]]) -> Spars
     return decomposed_ids
 
 
-def spread_along(sets: IndexSets, ids: Ids, axes: Sequence[int]) -> Ids:
+def union_everywhere(sets: IndexSets, ids: Ids, axes: Sequence[int]) -> Ids:
     """Unions along axes, at every place: for elements chosen by an index that is not known."""
     return np.broadcast_to(sets.union_along(ids, tuple(axes)), ids.shape)
 
@@ -129,6 +129,8 @@ def windows(
     window_dilation: Shape,
 ) -> Ids:
     """The elements of each window, along as many new axes at the end; padding is empty."""
+    if not ids.ndim:
+        return ids
     spaced = [
         (size - 1) * gap + 1 if size else 0
         for size, gap in zip(ids.shape, base_dilation, strict=True)
@@ -188,11 +190,11 @@ def _select_n(
 ) -> list[Ids]:
     (out,) = out_avals
     which, *cases = operands
-    cases = [np.broadcast_to(x.ids, out.shape) for x in cases]
+    choices = [np.broadcast_to(x.ids, out.shape) for x in cases]
     value = which.value()
     if value is None:
-        return [analysis.sets.union(np.broadcast_to(which.ids, out.shape), *cases)]
-    return [np.choose(np.broadcast_to(value, out.shape).astype(np.int64), cases, mode="clip")]
+        return [analysis.sets.union(np.broadcast_to(which.ids, out.shape), *choices)]
+    return [np.choose(np.broadcast_to(value, out.shape).astype(np.int64), choices, mode="clip")]
 
 
 def _broadcast(x: Ids, *, shape: Shape, broadcast_dimensions: Shape, **options: Any) -> Ids:

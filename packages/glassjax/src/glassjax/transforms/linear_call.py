@@ -238,7 +238,7 @@ def _linear_call_sparsity(
 
 
 def has_forward_mode(jaxpr: Jaxpr) -> bool:
-    """Return False if a program calls a linear function of which only the transpose is given."""
+    """Return False if a program calls a linear function that is known by its transpose alone."""
     return all(
         (eqn.primitive is not custom_linear_p or eqn.params["forward"] is not None)
         and all(map(has_forward_mode, inner_jaxprs(eqn)))

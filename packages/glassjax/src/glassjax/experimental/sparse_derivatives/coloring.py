@@ -50,9 +50,8 @@ def most_in_a_row(rows: Indices, height: int) -> int:
 def color_symmetric(rows: Indices, columns: Indices, size: int) -> Indices:
     """A star coloring: each element of a symmetric matrix, or its mirror image, stands alone.
 
-    No two neighbors have one color, and no path of four vertices has only two, so that of two
-    elements that meet in a row of one color, the mirror image of one is alone in its own row.
-    Greedy: each vertex gets the first color that leaves no such path.
+    No two neighbors have one color, and no path of four vertices has only two. Greedy: each vertex
+    gets the first color that leaves no such path.
 
     Arguments:
         rows, columns: the coordinates of the elements, symmetric.

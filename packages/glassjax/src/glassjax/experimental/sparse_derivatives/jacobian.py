@@ -290,7 +290,7 @@ def _blocks(pattern: Sparsity, compressed: list[Any], places: Any, mode: str) ->
     row_leaf = np.searchsorted(row_ends, pattern.rows, "right") - 1
     column_leaf = np.searchsorted(column_ends, pattern.columns, "right") - 1
     colors, positions = places
-    blocks = []
+    blocks: list[list[Any]] = []
     for i, out_shape in enumerate(pattern.out_shapes):
         blocks.append([])
         for j, in_shape in enumerate(pattern.in_shapes):

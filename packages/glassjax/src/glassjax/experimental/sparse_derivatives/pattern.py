@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class Sparsity:
     >>> sparsity(lambda x: x[1:] * x[:-1], jnp.ones(7))
     Sparsity of 6 by 7, 12 nonzeros
     ⠙⢦⡀
-    ⠀⠀⠙⠦
+    ⠀⠀⠙⠂
     """
 
     def __init__(
@@ -62,12 +62,12 @@ class Sparsity:
 
     @cached_property
     def column_colors(self) -> Indices:
-        """A color for each column; those of one color are computed by one jvp."""
+        """A color for each column; one jvp computes all columns of a color."""
         return color_columns(self.rows, self.columns, self.shape)
 
     @cached_property
     def row_colors(self) -> Indices:
-        """A color for each row; those of one color are computed by one vjp."""
+        """A color for each row; one vjp computes all rows of a color."""
         return self.T.column_colors
 
     @cached_property
@@ -78,23 +78,20 @@ class Sparsity:
         return star if star.max(initial=0) < plain.max(initial=0) else plain
 
     @property
-    def mode(self) -> str:
-        """The mode that takes fewer colors, "fwd" or "rev"."""
-        least_of_columns = most_in_a_row(self.rows, self.shape[0])
-        least_of_rows = most_in_a_row(self.columns, self.shape[1])
-        if least_of_columns <= least_of_rows:
+    def mode(self) -> Literal["fwd", "rev"]:
+        """The mode that takes fewer products."""
+        least = [
+            most_in_a_row(self.rows, self.shape[0]),
+            most_in_a_row(self.columns, self.shape[1]),
+        ]
+        # Coloring takes time: the second only if it may be better than the first.
+        if least[0] <= least[1]:
+            by_columns = count(self.column_colors)
             return (
-                "fwd"
-                if count(self.column_colors) <= max(least_of_rows, 1)
-                or count(self.column_colors) <= count(self.row_colors)
-                else "rev"
+                "fwd" if by_columns <= least[1] or by_columns <= count(self.row_colors) else "rev"
             )
-        return (
-            "rev"
-            if count(self.row_colors) < least_of_columns
-            or count(self.row_colors) < count(self.column_colors)
-            else "fwd"
-        )
+        by_rows = count(self.row_colors)
+        return "rev" if by_rows <= least[0] or by_rows < count(self.column_colors) else "fwd"
 
     def symmetrized(self) -> Sparsity:
         """The pattern together with its transpose."""
