@@ -207,7 +207,7 @@ def _dynamic_slice_jvp(primals: Values, tangents: Values, *, slice_sizes: Shape)
 def _places(
     operands: Sequence[sparsity_rules.Operand], sizes: Shape
 ) -> tuple[tuple[slice, ...], list[int]]:
-    """Where a slice of these sizes begins and ends, and the axes along which that is unknown."""
+    """The bounds of a slice of these sizes, and the axes along which they are unknown."""
     x, starts = operands[0], [start.value() for start in operands[-len(sizes) :] if sizes]
     limits = [total - size for total, size in zip(x.aval.shape, sizes, strict=True)]
     unknown = [axis for axis, start in enumerate(starts) if start is None and limits[axis]]

@@ -100,19 +100,19 @@ class IndexSets:
         return out
 
     def transposed(
-        self, of_outs: IndexSets, in_ids: Sequence[Ids], ids: Sequence[Ids], outs: Sequence[Any]
+        self, out_sets: IndexSets, in_ids: Sequence[Ids], ids: Sequence[Ids], outs: Sequence[Any]
     ) -> list[Ids]:
         """The sets of the results of a linear map, given by the sparsity of its transpose.
 
         Arguments:
-            of_outs: sets of elements of the results.
+            out_sets: sets of elements of the results.
             in_ids: for each element of the operands the set of results that it reaches.
             ids: the sets of these operands.
             outs: the types of the results.
         """
-        sizes, groups = of_outs.all_members(np.concatenate([x.ravel() for x in in_ids]))
+        sizes, groups = out_sets.all_members(np.concatenate([x.ravel() for x in in_ids]))
         found = np.repeat(np.concatenate([x.ravel() for x in ids]), sizes)
-        united = self.united(groups, found, of_outs.count)
+        united = self.united(groups, found, out_sets.count)
         parts = np.split(united, np.cumsum([out.size for out in outs])[:-1])
         return [x.reshape(out.shape) for x, out in zip(parts, outs, strict=True)]
 

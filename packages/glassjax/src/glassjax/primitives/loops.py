@@ -22,10 +22,11 @@ from glassjax.xla import trees
 from glassjax_stage2 import Primitive, ShapedArray, astype, typeof
 from glassjax_stage2.source import name_of
 from glassjax_stage2.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
-from glassjax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var, jit_p
+from glassjax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from glassjax_stage3.abstract_eval import abstract_eval
 from glassjax_stage3.executable import CompiledJaxpr
 from glassjax_stage3.jaxpr import consts_as_invars
+from glassjax_stage3.jit_rules import jit_p
 from glassjax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from glassjax_stage3.staging import JaxprTrace
 from glassjax_stage4.partial_eval import partition

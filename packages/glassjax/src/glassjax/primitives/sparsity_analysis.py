@@ -61,7 +61,7 @@ class Operand:
         return Operand(aval, ids, (lambda: self.known()[index]) if self.is_known else None)
 
     @staticmethod
-    def of_constant(x: Any) -> Operand:
+    def constant(x: Any) -> Operand:
         """A constant of a program; the elements of a tracer are not known."""
         return Operand(typeof(x), None, None if isinstance(x, Tracer) else x)
 
@@ -70,7 +70,7 @@ class Operand:
         return Operand(self.aval, None, self._value)
 
     @staticmethod
-    def of_inputs(avals: Sequence[ShapedArray]) -> tuple[IndexSets, list[Operand]]:
+    def inputs(avals: Sequence[ShapedArray]) -> tuple[IndexSets, list[Operand]]:
         """Inputs of these types; each element is a set of its own."""
         sizes = [aval.size for aval in avals]
         sets = IndexSets(sum(sizes))
@@ -203,7 +203,7 @@ class Relation:
     def __init__(self, analysis: Analysis, jaxpr: Jaxpr):
         self.analysis = analysis
         self.out_avals = jaxpr.out_avals
-        sets, operands = Operand.of_inputs(jaxpr.in_avals)
+        sets, operands = Operand.inputs(jaxpr.in_avals)
         # for each element of the results, the elements of the operands
         self.members = [sets.all_members(x.ravel()) for x in Analysis(sets).ids(jaxpr, operands)]
 

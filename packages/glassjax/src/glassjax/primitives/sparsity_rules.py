@@ -12,18 +12,20 @@ from typing import Any
 
 import numpy as np
 
+from glassjax.primitives import sparsity_analysis
 from glassjax.primitives.index_sets import Ids, IndexSets
 from glassjax.primitives.loops import stage_to_jaxpr
-from glassjax.primitives.sparsity_analysis import Analysis as Analysis
-from glassjax.primitives.sparsity_analysis import Operand as Operand
-from glassjax.primitives.sparsity_analysis import SparsityRule as SparsityRule
-from glassjax.primitives.sparsity_analysis import dense as dense
-from glassjax.primitives.sparsity_analysis import sparsity_rules as sparsity_rules
 from glassjax.runtime.evaluation import eval_context
 from glassjax_stage2 import Primitive, ShapedArray, bind1
 from glassjax_stage2 import primitives as p
 from glassjax_stage2.shaped_array import Shape
 from glassjax_stage4.stop_gradient import stop_gradient_p
+
+Analysis = sparsity_analysis.Analysis
+Operand = sparsity_analysis.Operand
+SparsityRule = sparsity_analysis.SparsityRule
+sparsity_rules = sparsity_analysis.sparsity_rules
+dense = sparsity_analysis.dense
 
 
 def by_elements(
@@ -103,7 +105,7 @@ def by_decomposition(name: str, function: Callable[..., Sequence[Any]]) -> Spars
     ) -> list[Ids]:
         avals = [x.aval for x in operands]
         jaxpr, consts = stage_to_jaxpr(lambda *xs: function(*xs, **params), avals, name)
-        return analysis.ids(jaxpr, [*map(Operand.of_constant, consts), *operands])
+        return analysis.ids(jaxpr, [*map(Operand.constant, consts), *operands])
 
     return decomposed_ids
 

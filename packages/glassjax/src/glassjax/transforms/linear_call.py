@@ -227,8 +227,8 @@ def _linear_call_sparsity(
     jaxpr, consts = stage_to_jaxpr(
         pulled, [*(x.aval for x in operands[:count]), *ct_avals], "custom_linear"
     )
-    sets, cotangents = Operand.of_inputs(ct_avals)
-    known = [*map(Operand.of_constant, consts), *(x.as_constant() for x in operands[:count])]
+    sets, cotangents = Operand.inputs(ct_avals)
+    known = [*map(Operand.constant, consts), *(x.as_constant() for x in operands[:count])]
     in_ids = Analysis(sets).ids(jaxpr, [*known, *cotangents])
     reached, _ = partition(zero_places, tangents)
     found = analysis.sets.transposed(sets, in_ids, [x.ids for x in reached], ct_avals)

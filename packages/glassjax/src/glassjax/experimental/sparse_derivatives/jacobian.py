@@ -21,12 +21,12 @@ from glassjax.transforms import autodiff
 from glassjax.transforms.autodiff import Argnums
 from glassjax.transforms.linear_call import has_forward_mode
 from glassjax.transforms.vmap import vmap
-from glassjax_stage2 import ShapedArray, tree_flatten, tree_leaves, tree_unflatten, typeof
+from glassjax_stage2 import ShapedArray, typeof
 from glassjax_stage2.arguments import check_inexact, require_function, split_arguments
 from glassjax_stage2.errors import shown
 from glassjax_stage2.source import name_of
 from glassjax_stage2.tangent import instantiate
-from glassjax_stage2.tree import keystr, tree_flatten_with_path
+from glassjax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from glassjax_stage3 import ClosedJaxpr, dce_jaxpr
 
 Mode = Literal["fwd", "rev"]
@@ -198,13 +198,13 @@ class _Differentiated:
         """The jvp, from leaves to leaves."""
         trees = [tree_unflatten(self.in_tree, leaves) for leaves in (xs, tangents)]
         _, out = autodiff.jvp(self.restricted, (trees[0],), (trees[1],))
-        return [instantiate(t) for t in tree_leaves(out)]
+        return [instantiate(t) for t in stage2.tree_leaves(out)]
 
     def pull(self, xs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         """The vjp, from leaves to leaves."""
         _, f_vjp = autodiff.weak_vjp(self.restricted, tree_unflatten(self.in_tree, xs))
         (cts,) = f_vjp(tree_unflatten(self.out_tree, cotangents))
-        return [instantiate(ct) for ct in tree_leaves(cts)]
+        return [instantiate(ct) for ct in stage2.tree_leaves(cts)]
 
     @cached_property
     def program(self) -> ClosedJaxpr:
@@ -218,9 +218,9 @@ class _Differentiated:
 
     def sparsity(self) -> Sparsity:
         jaxpr, used = dce_jaxpr(self.program.jaxpr)
-        sets, tangents = Operand.of_inputs(self.in_avals)
+        sets, tangents = Operand.inputs(self.in_avals)
         operands = [
-            *map(Operand.of_constant, self.program.consts),
+            *map(Operand.constant, self.program.consts),
             *map(Operand, self.in_avals),
             *tangents,
         ]
@@ -274,12 +274,12 @@ def _compressed(
         jnp.asarray(x.reshape(aval.shape), np.int32) for x, aval in zip(parts, avals, strict=True)
     ]
 
-    def of_color(color: Any) -> list[Any]:
+    def product_of_color(color: Any) -> list[Any]:
         return product(
             [stage2.astype(x == color, aval.dtype) for x, aval in zip(arrays, avals, strict=True)]
         )
 
-    outs = vmap(of_color)(jnp.arange(max(count(colors), 1), dtype=np.int32))
+    outs = vmap(product_of_color)(jnp.arange(max(count(colors), 1), dtype=np.int32))
     return [jnp.reshape(out, (out.shape[0], -1)) for out in outs]
 
 

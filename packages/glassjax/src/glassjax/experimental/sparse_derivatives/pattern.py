@@ -31,6 +31,7 @@ class Sparsity:
         shape: the numbers of elements of result and arguments.
         out_shapes, in_shapes: the shapes of their leaves.
 
+    >>> import glassjax.numpy as jnp
     >>> from glassjax.experimental import sparsity
     >>> sparsity(lambda x: x[1:] * x[:-1], jnp.ones(7))
     Sparsity of 6 by 7, 12 nonzeros

@@ -118,10 +118,10 @@ def _long_scan_sparsity(
     jaxpr, length = params["jaxpr"], params["length"]
     consts, carry, xs = split_operands(operands, params)
     body = sparsity_analysis.Relation(analysis, jaxpr)
-    of_any = [analysis.sets.union_along(x.ids, (0,))[0] for x in xs]
+    any_element = [analysis.sets.union_along(x.ids, (0,))[0] for x in xs]
 
     def after_iteration(carry: Sequence[sparsity_rules.Operand]) -> list[Any]:
-        ids = [*(x.ids for x in (*consts, *carry)), *of_any]
+        ids = [*(x.ids for x in (*consts, *carry)), *any_element]
         return [out[0] for out in body.of([x[None] for x in ids])[: len(carry)]]
 
     carry = analysis.until_stable(carry, after_iteration)
