@@ -26,7 +26,7 @@ from glassjax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from glassjax_stage3.abstract_eval import abstract_eval
 from glassjax_stage3.executable import CompiledJaxpr
 from glassjax_stage3.jaxpr import consts_as_invars
-from glassjax_stage3.jit_rules import jit_p
+from glassjax_stage3.jit import jit_p
 from glassjax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from glassjax_stage3.staging import JaxprTrace
 from glassjax_stage4.partial_eval import partition

@@ -37,7 +37,7 @@ class Operand:
 
     @property
     def is_known(self) -> bool:
-        """Whether it has the same elements for all inputs."""
+        """True if it has the same elements for all inputs."""
         return self._value is not None
 
     def value(self) -> np.ndarray[Any, Any] | None:
@@ -140,7 +140,7 @@ class Analysis:
         self.sets = sets
 
     def ids(self, jaxpr: Jaxpr, operands: Sequence[Operand]) -> list[Ids]:
-        """What each element of the results of a program depends on."""
+        """The sets that the elements of a program's results depend on."""
         return [out.ids for out in self.run(jaxpr, operands)]
 
     def run(self, jaxpr: Jaxpr, operands: Sequence[Operand]) -> list[Operand]:
