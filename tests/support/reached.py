@@ -145,15 +145,16 @@ class Reached:
         file = self.directory / f"{module.replace('/', '+')}-{self.process}.json"
         if self.is_partial and not file.exists():
             return
-        reached = {place: [self.digest(place), *each] for place, each in self.called.items()}
+        called = list(self.called.items())  # reading the files below adds to it
+        reached = {place: [self.digest(place), *each] for place, each in called}
         failed = self.failed
         if file.exists():
             old = json.loads(file.read_text(encoding="utf-8"))
             failed |= self.is_partial and old["failed"]
-            for place, (digest, *called) in old["reached"].items():
+            for place, (digest, *before) in old["reached"].items():
                 noted = reached.setdefault(place, [digest])
                 if noted[0] == digest:
-                    noted += [each for each in map(tuple, called) if each not in set(noted)]
+                    noted += [each for each in map(tuple, before) if each not in set(noted)]
         file.write_text(json.dumps({"failed": failed, "reached": reached}), encoding="utf-8")
 
     # Afterwards
