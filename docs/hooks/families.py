@@ -226,6 +226,13 @@ PAGES = (
         ),
     ),
     Page(
+        "more/pallas", "Pallas",
+        (
+            "glassjax.experimental.pallas", "glassjax.experimental.pallas.tpu",
+            "glassjax.experimental.pallas.triton",
+        ),
+    ),
+    Page(
         "more/example_libraries", "Optimisers and layers",
         ("glassjax.example_libraries.optimizers", "glassjax.example_libraries.stax"),
     ),

@@ -158,12 +158,12 @@ def test_what_is_absent_says_so_where_it_is_used():
     out = run("""
         import glassjax
         glassjax.install_as_jax()
-        import jax.experimental.pallas as pl
-        from jax.experimental import pallas
-        from jax.experimental.pallas import BlockSpec
-        assert pl is pallas
-        print(repr(BlockSpec))
-        for use in (lambda: BlockSpec((8, 8)), lambda: BlockSpec.x, lambda: pl.program_id(0)):
+        import jax.experimental.colocated_python as cp
+        from jax.experimental import colocated_python
+        from jax.experimental.colocated_python import colocated_cpu_devices as devices
+        assert cp is colocated_python
+        print(repr(devices))
+        for use in (lambda: devices([]), lambda: devices.x, lambda: cp.colocated_python(print)):
             try:
                 use()
             except NotImplementedError as error:
@@ -177,9 +177,10 @@ def test_what_is_absent_says_so_where_it_is_used():
         except ImportError as error:
             print("no name")
     """).splitlines()
-    assert out[0] == "<jax.experimental.pallas.BlockSpec, which is not in glassjax>"
-    assert out[1].startswith("jax.experimental.pallas.BlockSpec is not in glassjax")
-    assert out[3].startswith("jax.experimental.pallas.program_id is not in glassjax")
+    module = "jax.experimental.colocated_python"
+    assert out[0] == f"<{module}.colocated_cpu_devices, which is not in glassjax>"
+    assert out[1].startswith(f"{module}.colocated_cpu_devices is not in glassjax")
+    assert out[3].startswith(f"{module}.colocated_python is not in glassjax")
     assert out[4:] == ["No module named 'jax.nowhere'", "no name"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from glassjax.lax.shapes import full
-from glassjax.numpy.indexing import getitem
+from glassjax.numpy.indexing import Slice, getitem
 from glassjax.runtime.array import Array, ArrayLike, in_own_memory, to_array
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.refs import AbstractRef, Ref
@@ -80,9 +80,23 @@ def _is_whole(index: Any) -> bool:
     return index is None or any(type(index) is type(whole) and index == whole for whole in WHOLE)
 
 
+def as_index(index: Any) -> Any:
+    """An index of a reference as one of its array.
+
+    `ds(start, size, stride)` stands for `size` elements of a reference, and for every `stride`-th
+    of `size` elements of an array.
+    """
+    if isinstance(index, tuple):
+        return tuple(map(as_index, index))
+    if isinstance(index, Slice) and index.stride > 1:
+        return Slice(index.start, (index.size - 1) * index.stride + 1, index.stride)
+    return index
+
+
 def _part(value: Any, index: Any) -> Any:
     if _is_whole(index):
         return value
+    index = as_index(index)
     for position, entry in enumerate(index if isinstance(index, tuple) else (index,)):
         if type(entry) is not int:
             break  # later indices may belong to other axes
@@ -95,7 +109,7 @@ def _part(value: Any, index: Any) -> Any:
 
 
 def _with_part(value: Any, index: Any, part: Any) -> Any:
-    return part if _is_whole(index) else value.at[index].set(part)
+    return part if _is_whole(index) else value.at[as_index(index)].set(part)
 
 
 def _fitting(ref: Ref | RefView, part: Any, x: Any, caller: str) -> Any:
@@ -311,7 +325,7 @@ def addupdate(ref: Ref | RefView, idx: Any, x: ArrayLike) -> None:
     """
     value = _require_ref("ref.addupdate", ref).read()
     x = _fitting(ref, _part(value, idx), x, "ref.addupdate")
-    ref.write(value + x if _is_whole(idx) else value.at[idx].add(x))
+    ref.write(value + x if _is_whole(idx) else value.at[as_index(idx)].add(x))
 
 
 def _repr(self: Ref) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 
 import glassjax.numpy as jnp
 from glassjax import checkpoint, custom_batching, custom_jvp, jit, lax, vmap
+from glassjax.experimental import pallas as pl
 
 F64, F32, C128 = map(np.dtype, ("float64", "float32", "complex128"))
 REAL, SMOOTH = (F64, F32), (F64, F32, C128)
@@ -75,6 +76,23 @@ def solve(a, b):
     return lax.custom_linear_solve(lambda x: a @ x, b, solver, transposed)
 
 
+def running_products(ref, out, total):
+    @pl.when(pl.program_id(0) == 0)
+    def _():
+        total[...] = jnp.ones_like(total)
+
+    total[...] *= jnp.sin(ref[...])
+    out[...] = total[...]
+
+
+def kernel(x):
+    rows = pl.BlockSpec((1, 2), lambda i: (i, 0))
+    scratch = [pl.MemorySpace.ANY((1, 2), x.dtype)]
+    return pl.pallas_call(
+        running_products, x, grid=3, in_specs=[rows], out_specs=rows, scratch_shapes=scratch
+    )(x)
+
+
 # By the name of a primitive: functions, the shapes of their operands, and dtypes.
 FUNCTIONS = {
     "jit": ([jit(product)], [(2, 3)], SMOOTH),
@@ -84,4 +102,5 @@ FUNCTIONS = {
     "custom_call": ([product_with_rule], [(2, 3)], SMOOTH),
     "custom_vmap_call": ([product_with_batches], [(2, 3)], REAL),
     "linear_solve": ([solve], [(3, 3), (3,)], REAL),
+    "pallas_call": ([kernel], [(3, 2)], SMOOTH),
 }

@@ -30,8 +30,13 @@ REASONS = {
         jax.interpreters.partial_eval.lower_jaxpr* jax.interpreters.partial_eval.new_eqn_recipe""",
     "They need a newer ml_dtypes than the oldest that is supported.": """
         jax.numpy.int1 jax.numpy.uint1""",
-    "Writing kernels is unsupported; XLA makes them from functions of arrays.": """
-        jax.experimental.pallas.*""",
+    "Kernels are interpreted on every device; this is for compilers of TPUs and GPUs.": """
+        jax.experimental.pallas.Indirect jax.experimental.pallas.debug_check
+        jax.experimental.pallas.delay jax.experimental.pallas.enable_*
+        jax.experimental.pallas.get_global jax.experimental.pallas.kernel
+        jax.experimental.pallas.lower_as_mlir jax.experimental.pallas.pallas_export_experimental
+        jax.experimental.pallas.run_state jax.experimental.pallas.select_ref
+        jax.experimental.pallas.semaphore* jax.experimental.pallas.*.*""",
     "They are not written yet.": """
         jax.experimental.layout.explicit_layout jax.lax.psum_scatter_start""",
 }

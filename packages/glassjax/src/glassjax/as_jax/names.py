@@ -21,7 +21,7 @@ def _names() -> dict[str, Any]:
 
 
 def public_names() -> dict[str, list[str]]:
-    """The public names of JAX, by module, except for the modules for writing kernels."""
+    """The public names of JAX, by module, except for those for the compilers of kernels."""
     return _names()["modules"]
 
 
@@ -111,7 +111,7 @@ def missing_names(module: str) -> list[str]:
 def coverage() -> None:
     """Print JAX's public modules, with how many of their names are here and which are not.
 
-    The names are JAX 0.12's, without modules for TPUs, for TensorFlow and for writing kernels.
+    The names are JAX 0.12's, without modules for TPUs, for TensorFlow and for compilers of kernels.
 
     >>> glassjax.coverage()  # doctest: +ELLIPSIS
     module ... there ... of ... missing

@@ -395,6 +395,7 @@ or_p: Primitive
 ormqr_p: Primitive
 owens_t_p: Primitive
 pad_p: Primitive
+pallas_call_p: Primitive
 part_of_sum_p: Primitive
 pinv_p: Primitive
 platform_index_p: Primitive

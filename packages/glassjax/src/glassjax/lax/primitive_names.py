@@ -31,7 +31,7 @@ def all_primitives() -> list[Primitive]:
     for facade in ("", ".lax", ".lax.linalg", ".nn", ".numpy", ".random", ".scipy.special"):
         for module, _ in import_module(f"glassjax{facade}").__places__.values():
             import_module(module)
-    for name in ("debug", "export.call"):
+    for name in ("debug", "export.call", "experimental.pallas.pallas_call"):
         import_module(f"glassjax.{name}")
     return list(abstract_eval_rules)
 

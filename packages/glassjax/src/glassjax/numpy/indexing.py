@@ -69,7 +69,7 @@ def ds(start: Any, size: Any = not_given, stride: int | None = None) -> slice | 
     Arguments:
         start: the first index, an int or a scalar array of integers; None for a whole axis. Without
             `size`, it is the size, and the first index is 0.
-        size: an int, 0 or more.
+        size: an int, 0 or more; in the index map of a kernel, also a traced one.
         stride: an int, 1 or more: the distance of the elements to take among these.
 
     Returns:
@@ -88,8 +88,9 @@ def ds(start: Any, size: Any = not_given, stride: int | None = None) -> slice | 
         return slice(None)
     if size is not_given:
         start, size = 0, start
-    size, stride = one_int("ds: size", size), one_int("ds: stride", 1 if stride is None else stride)
-    if size < 0 or stride < 1:
+    size = size if isinstance(size, Tracer) else one_int("ds: size", size)
+    stride = one_int("ds: stride", 1 if stride is None else stride)
+    if (not isinstance(size, Tracer) and size < 0) or stride < 1:
         raise ValueError(
             f"ds: size must be at least 0 and stride at least 1, found {size} and {stride}"
         )
@@ -292,6 +293,7 @@ def _canonical(part: Any) -> Any:
     if isinstance(part, np.integer):
         return int(part)
     if isinstance(part, Slice):
+        one_int("ds: size", part.size)
         return as_slice(part)
     if isinstance(part, list | tuple | range):
         part = _array_of(part)

@@ -660,6 +660,16 @@ def named_axis(axis: BatchAxis) -> Any:
         _axes.reset(token)
 
 
+@contextmanager
+def bound_axis(name: Hashable, index: Any, size: Any) -> Any:
+    """Name an axis that a loop runs over, with the index of its current iteration."""
+    token = _axes.set({**_axes.get(), name: (index, size)})
+    try:
+        yield
+    finally:
+        _axes.reset(token)
+
+
 def _index_text(size: int) -> Any:
     return np.arange(size, dtype=np.int32)
 
