@@ -9,7 +9,7 @@ from glassjax import debug, lax
 from glassjax import numpy as jnp
 from glassjax.experimental.pallas.blocks import uninitialized
 from glassjax.lax.control_flow.conditionals import cond
-from glassjax.lax.control_flow.scan import fori_loop
+from glassjax.lax.control_flow.fori_loop import fori_loop
 from glassjax.ref import new_ref
 from glassjax.runtime.refs import Ref
 from glassjax.settings.names import set_all

@@ -19,7 +19,8 @@ import glassjax_stage3 as stage3
 from glassjax.experimental.pallas import grid as grids
 from glassjax.experimental.pallas import specs
 from glassjax.experimental.pallas.blocks import BlockMapping, block_mapping, uninitialized
-from glassjax.lax.control_flow.scan import fori_loop, scan
+from glassjax.lax.control_flow.fori_loop import fori_loop
+from glassjax.lax.control_flow.scan import scan
 from glassjax.primitives import higher_order
 from glassjax.primitives.loops import split_by_sizes
 from glassjax.runtime.array import tree_to_arrays
