@@ -124,6 +124,7 @@ PROGRAMS = {
         for program in (product(lib), summed(lib), product(lib).vjp())
         for each in (
             *program.in_shardings_jax(mesh_of(lib)),
+            *program.in_shardings_jax(mesh_of(lib).abstract_mesh),
             *program.out_shardings_jax(mesh_of(lib)),
         )
     ],

@@ -80,8 +80,11 @@ MODULES: dict[str, str | dict[str, str]] = {
     "flattree": {},
     "interpreters": "glassjax.interpreters",
     "lax": "glassjax.lax",
+    "lax.lax": "glassjax.lax",
     "lib": {HERE: "version_str version_str:__version__ xla_client"},
-    "lib.mlir": "jaxlib.mlir",
+    "lib.mlir": {},
+    "lib.mlir.dialects": {},
+    "lib.mlir.ir": "jaxlib.mlir.ir",
     "literals": {
         "glassjax": "Array:LiteralArray Array:TypedNdArray",
         "builtins": "complex:TypedComplex float:TypedFloat int:TypedInt",
@@ -197,6 +200,15 @@ def _compiler(name: str) -> None:
         )
 
 
+def _mlir(name: str) -> Any:
+    return import_module(f"jaxlib.mlir.{name}")
+
+
+def _dialect(name: str) -> Any:
+    """A dialect; JAX calls StableHLO by the name that it had before."""
+    return _mlir(f"dialects.{'stablehlo' if name == 'hlo' else name}")
+
+
 def _setting(name: str) -> Any:
     try:
         return Setting(name)
@@ -225,6 +237,8 @@ _OTHERWISE: dict[str, Callable[[str], Any]] = {
     "compiler": _compiler,
     "config": _setting,
     "flattree": _flat_tree,
+    "lib.mlir": _mlir,
+    "lib.mlir.dialects": _dialect,
     "xla_bridge": lambda name: backends() if name == "_backends" else None,
 }
 

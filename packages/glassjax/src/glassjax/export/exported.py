@@ -167,11 +167,11 @@ class Exported:
         """The `HloSharding` of each leaf of the result; None where it is not fixed."""
         return _as_hlo(self.program.out_shardings, self.out_avals)
 
-    def in_shardings_jax(self, mesh: Mesh) -> tuple[Sharding | None, ...]:
-        """The sharding of each leaf of the arguments, on the devices of a mesh.
+    def in_shardings_jax(self, mesh: Mesh | AbstractMesh) -> tuple[Sharding | None, ...]:
+        """The sharding of each leaf of the arguments, on a mesh.
 
         Arguments:
-            mesh: a mesh of the same axes as the one at export.
+            mesh: a mesh of the same axes as the one at export; it may be abstract.
 
         Returns:
             For each leaf a sharding, or None where it is not fixed.
@@ -182,7 +182,7 @@ class Exported:
         """
         return self._on_mesh("in_shardings_jax", mesh, self.program.in_shardings)
 
-    def out_shardings_jax(self, mesh: Mesh) -> tuple[Sharding | None, ...]:
+    def out_shardings_jax(self, mesh: Mesh | AbstractMesh) -> tuple[Sharding | None, ...]:
         """The sharding of each leaf of the result, as `in_shardings_jax` for arguments.
 
         Raises:
@@ -192,9 +192,9 @@ class Exported:
         return self._on_mesh("out_shardings_jax", mesh, self.program.out_shardings)
 
     def _on_mesh(
-        self, caller: str, mesh: Mesh, shardings: AbstractShardings
+        self, caller: str, mesh: Mesh | AbstractMesh, shardings: AbstractShardings
     ) -> tuple[Sharding | None, ...]:
-        if not isinstance(mesh, Mesh):
+        if not isinstance(mesh, Mesh | AbstractMesh):
             raise TypeError(
                 f"{caller}: mesh must be a Mesh, found {shown(mesh)} of type {type(mesh).__name__}"
             )
