@@ -1,4 +1,4 @@
-"""JAX's experimental names, such as `io_callback`; and `plan`, and sparse Jacobians."""
+"""JAX's experimental names, such as `io_callback`; `plan`, `roll`, and sparse Jacobians."""
 
 from glassjax.settings.facades import lazy_facade as _lazy_facade
 from glassjax.settings.facades import make_module as _make_module
@@ -22,6 +22,7 @@ profiler = _make_module(
 _lazy_facade(
     globals(),
     {
+        ".rolled_loops": "roll",
         ".sparse_derivatives.jacobian": "sparse_hessian sparse_jacobian sparsity",
         ".sparse_derivatives.pattern": "Sparsity",
         "glassjax.callbacks": "io_callback",
