@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import re
 import threading
 import time
 import warnings
@@ -11,7 +12,7 @@ import pytest
 from rows import for_each
 
 import glassjax.numpy as jnp
-from glassjax import config, enable_x64, jit, make_jaxpr, xla
+from glassjax import config, enable_x64, jit, lax, make_jaxpr, xla
 from glassjax.runtime import notices as logged_notices
 from glassjax.runtime.program import noticed_when_slow
 
@@ -321,3 +322,38 @@ def test_fast_programs_and_none_at_all(notices):
     off = config.override(slow_compile_notice_secs=0.0)
     with off, noticed_when_slow("module @unwatched {"):
         assert not logged_notices._running
+
+
+def unrolled(x):
+    for i in range(600):
+        x = jnp.sin(x) + i
+    return x
+
+
+def rolled(x):
+    return lax.fori_loop(0, 600, lambda i, x: jnp.sin(x) + i, x)
+
+
+def logged_by(fun, caplog, **settings):
+    """The notices of repeated blocks when a function is compiled and not found in the cache."""
+    caplog.clear()
+    with config.override(enable_compilation_cache=False, **settings):
+        jit(lambda x: fun(x)).lower(1.0).compile()
+    return [r.getMessage() for r in caplog.records if r.name == "glassjax.repeated_blocks"]
+
+
+def test_an_unrolled_loop_is_told_of_with_the_time_it_took(caplog):
+    (message,) = logged_by(unrolled, caplog)
+    assert "repeats a block of 2 equations (sin, add) 600 times, at " in message
+    line = unrolled.__code__.co_firstlineno + 2
+    assert f"test_notices.py:{line}: a loop of Python, unrolled." in message
+    assert re.search(r"XLA compiled the program in \d+\.\d s\.", message)
+    (message,) = logged_by(lambda x: jit(unrolled)(x) * 2.0, caplog)
+    assert "600 times" in message
+
+
+def test_other_programs_are_not_told_of(caplog):
+    assert logged_by(rolled, caplog) == []
+    assert logged_by(unrolled, caplog, repeated_block_notice=0) == []
+    assert logged_by(unrolled, caplog, repeated_block_notice=600) == []
+    assert logged_by(unrolled, caplog, repeated_block_notice=599) != []

@@ -8,8 +8,8 @@ from iteration to iteration is stacked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,8 +107,20 @@ def _run(eqns: Sequence[JaxprEqn], values: dict[Atom, Any], at_least: int) -> No
         values.update(zip(eqn.outvars, outs, strict=True))
 
 
+class _Row(NamedTuple):
+    """A result of one iteration in the stack of all, not read yet."""
+
+    stack: Any
+    number: int
+
+
 def _read(values: Mapping[Atom, Any], atom: Atom) -> Any:
-    return atom.val if isinstance(atom, Literal) else values[atom]
+    if isinstance(atom, Literal):
+        return atom.val
+    x = values[atom]
+    if type(x) is _Row:
+        return as_weak_as(atom.aval, lax.index_in_dim(x.stack, x.number, keepdims=False))
+    return x
 
 
 def _repeats(jaxpr: Jaxpr, at_least: int) -> bool:
@@ -118,7 +130,7 @@ def _repeats(jaxpr: Jaxpr, at_least: int) -> bool:
 def _loops(jaxpr: Jaxpr, begin: int, end: int, at_least: int) -> Iterator[_Loop]:
     """The loops among some equations, in their order: the largest, and those beside it."""
     found = find_repetition(jaxpr.eqns[begin:end], at_least)
-    loop = found and _loop_of(jaxpr, found._replace(start=begin + found.start), at_least)
+    loop = found and _loop_of(jaxpr, replace(found, start=begin + found.start), at_least)
     if not loop:
         return
     yield from _loops(jaxpr, begin, loop.start, at_least)
@@ -247,8 +259,8 @@ def _loop_of(jaxpr: Jaxpr, found: Repetition, at_least: int) -> _Loop | None:
 def _best_cut(jaxpr: Jaxpr, found: Repetition) -> int:
     """The place in a block where fewest values pass from one equation to later ones."""
     period = found.period
-    begin = found.start + found.count // 2 * period  # of a block in the middle
-    defined = {
+    begin = found.start + found.count // 2 * period  # a block in the middle
+    defined: dict[Atom, int] = {
         var: i
         for i, eqn in enumerate(jaxpr.eqns[begin : begin + period], begin)
         for var in eqn.outvars
@@ -304,7 +316,7 @@ class _Loop:
         # Variables of the body: what is carried, by origin and initial values; and elements.
         queues: dict[tuple[Any, ...], tuple[_Local, Var, list[Any]]] = {}
         stacks: dict[Any, tuple[Var, Any]] = {}
-        fixed: dict[Atom, None] = {}
+        fixed: dict[Var, None] = {}
         body: list[JaxprEqn] = []
         for number, alike in enumerate(self.eqns):
             eqn = alike[0]
@@ -344,7 +356,7 @@ class _Loop:
         variables = [*(var for _, var, _ in carried), *(var for var, _ in stacks.values())]
         results = [*(self._var(local) for local, *_ in carried), *map(self._var, wanted.all)]
         block = without_dead_code(Jaxpr([], [*fixed, *variables], body, results))
-        closed_over = [values[var] for var in fixed]
+        closed_over = [_read(values, var) for var in fixed]
 
         def iteration(carry: Any, elements: Any) -> Any:
             given = [*(queue[0] for queue in carry), *elements]
@@ -367,12 +379,12 @@ class _Loop:
                 if (source.eqn, source.out) == local[1:] and back <= len(queue)
             )
             x = next(at_end, None)
-            if x is None and local.eqn in self.moving:
-                x = lax.index_in_dim(stacks[local.eqn][1], block_number, keepdims=False)
-            elif x is None:
-                stack = ys[wanted.all.index(local)]
-                x = lax.index_in_dim(stack, block_number, keepdims=False)
-            values[var] = as_weak_as(var.aval, x)
+            if x is not None:
+                values[var] = as_weak_as(var.aval, x)
+            elif local.eqn in self.moving:
+                values[var] = _Row(stacks[local.eqn][1], block_number)
+            else:
+                values[var] = _Row(ys[wanted.all.index(local)], block_number)
 
     def _var(self, local: _Local) -> Var:
         return self.eqns[local.eqn][0].outvars[local.out]
@@ -393,10 +405,11 @@ class _Loop:
             for out, var in enumerate(eqn.outvars)
             if var in used
         }
-        first: dict[_Local, int] = {}  # the earliest iteration of which each is needed
+        first: dict[_Local, int] = {}  # the earliest iteration that is needed
         for block, local in variables:
             first[local] = min(block, first.get(local, block))
-        last, every = [], []
+        last: list[_Local] = []
+        every: list[_Local] = []
         for local, block in first.items():
             longest = max((x.ago for x in carried if x[1:] == local[1:]), default=0)
             if local.eqn in self.moving or self.count - block <= longest:
@@ -410,22 +423,33 @@ class _Loop:
         aval = atoms[0].aval
         if isinstance(atoms[0], Literal):
             return np.array([x.val for x in atoms if isinstance(x, Literal)], aval.dtype)
+        found = [values[x] for x in atoms]
+        if all(type(x) is _Row and x.stack is found[0].stack for x in found):
+            numbers = [x.number for x in found]
+            if numbers == list(range(numbers[0], numbers[0] + len(atoms))):
+                return lax.slice_in_dim(found[0].stack, numbers[0], numbers[-1] + 1)
         rows = self._rows(atoms)
         if rows is not None:
             stack = _slices(_read(values, rows[0].invars[0]), rows)
             return lax.reshape(stack, (len(rows), *aval.shape))
-        expanded = [lax.reshape(values[x], (1, *aval.shape)) for x in atoms]  # type: ignore[index]
-        return lax.concatenate(expanded, 0)
+        return lax.concatenate([lax.reshape(_read(values, x), (1, *aval.shape)) for x in atoms], 0)
+
+    @cached_property
+    def _producers(self) -> dict[Atom, JaxprEqn]:
+        """The equations before the loop, by their results."""
+        return {var: eqn for eqn in self.jaxpr.eqns[: self.start] for var in eqn.outvars}
 
     def _rows(self, atoms: Sequence[Atom]) -> list[JaxprEqn] | None:
         """The slices of one array that atoms are reshaped from, if they are."""
-        producers = {var: eqn for eqn in self.jaxpr.eqns[: self.start] for var in eqn.outvars}
+        producers: dict[Atom, JaxprEqn] = {
+            var: eqn for eqn in self.jaxpr.eqns[: self.start] for var in eqn.outvars
+        }
         rows = []
         for atom in atoms:
-            eqn = producers.get(atom)  # type: ignore[arg-type]
+            eqn = self._producers.get(atom)
             if eqn is None or eqn.primitive.name != "reshape":
                 return None
-            row = producers.get(eqn.invars[0])  # type: ignore[arg-type]
+            row = self._producers.get(eqn.invars[0])
             if row is None or not is_plain_slice(row):
                 return None
             rows.append(row)
@@ -438,7 +462,7 @@ class _Wanted(NamedTuple):
 
     Attributes:
         variables: by iteration and place in the block.
-        last: the places of which only the last iteration's is needed.
+        last: the places where only the last iteration's is needed.
         all: the places that are stacked.
     """
 

@@ -1,4 +1,4 @@
-"""Notices about compilation: why a function is traced again, and which programs compile slowly.
+"""Notices about compilation: functions traced again, slow programs, and unrolled loops.
 
 Each kind has its own logger. This module is imported with the first notice.
 """
@@ -7,14 +7,16 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from types import CodeType
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, ref
 
 from glassjax import xla
+from glassjax.runtime.repetition import largest_repetition
 from glassjax.runtime.signature import exact_type
 from glassjax.settings.config import config
 from glassjax_stage2 import ShapedArray
@@ -23,6 +25,9 @@ from glassjax_stage2.errors import shown
 from glassjax_stage2.shaped_array import Dialect
 from glassjax_stage2.source import Source, name_of, user_source
 from glassjax_stage2.tree import PyTreeDef, tree_leaves
+from glassjax_stage3 import Jaxpr, JaxprEqn
+
+T = TypeVar("T")
 
 # 1. Retracing: how a call differs from the most similar earlier call
 
@@ -308,3 +313,50 @@ def _reset_notices_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reset_notices_in_child)
+
+
+# 3. Programs that repeat one block of equations, as an unrolled loop does
+
+_repeated_blocks = logging.getLogger("glassjax.repeated_blocks")
+
+_SHORT = 500  # equations; shorter repetitions compile fast
+
+
+def compile_repetitive(jaxpr: Jaxpr, name: str, compile: Callable[[], T]) -> T:
+    """Compile a program, and log what it repeats with the time that this took."""
+    start = time.monotonic()
+    compiled = compile()
+    seconds = time.monotonic() - start
+    found = largest_repetition(jaxpr, config.repeated_block_notice + 1)
+    if found is not None and found[1].length >= _SHORT:
+        program, repetition = found
+        block = program.eqns[repetition.start : repetition.start + repetition.period]
+        _repeated_blocks.warning(
+            "%s repeats %s %s times%s: a loop of Python, unrolled. XLA compiled the program in "
+            "%.1f s. A loop compiles one block: `lax.scan`, or `experimental.roll(f)`, jitted. "
+            "(GLASSJAX_REPEATED_BLOCK_NOTICE=0 turns this notice off.)",
+            *(name, _block_as_text(block), f"{repetition.count:,}", _lines(block), seconds),
+        )
+    return compiled
+
+
+def _block_as_text(block: Sequence[JaxprEqn]) -> str:
+    """The primitives of a block, the most frequent first."""
+    counts = Counter(str(eqn.primitive) for eqn in block).most_common(3)
+    names = ", ".join(name for name, _ in counts)
+    if len(block) == 1:
+        return f"the equation {names}"
+    more = ", ..." if len(counts) < len({eqn.primitive for eqn in block}) else ""
+    return f"a block of {len(block)} equations ({names}{more})"
+
+
+def _lines(block: Sequence[JaxprEqn]) -> str:
+    """The first line of a block, and the last one if it is in the same file."""
+    sources = [eqn.source for eqn in block if eqn.source is not None]
+    if not sources:
+        return ""
+    file = sources[0].code.co_filename
+    lines = sorted(source.line for source in sources if source.code.co_filename == file)
+    if lines[0] == lines[-1]:
+        return f", at {file}:{lines[0]}"
+    return f", at {file}:{lines[0]} to {lines[-1]}"

@@ -48,19 +48,29 @@ from glassjax_stage3.executable import CompiledJaxpr, jaxpr_of_primitive
 _load_or_keep = later("glassjax.runtime.compilation_cache", "load_or_keep")
 _functions_called = later("glassjax.runtime.host_functions", "functions_called")
 _noticed_when_slow = later("glassjax.runtime.notices", "noticed_when_slow")
+_compile_repetitive = later("glassjax.runtime.notices", "compile_repetitive")
+
+
+_LONG = 50_000  # characters of a program that may repeat a block many times
 
 
 def compile_or_load(
-    text: str, out_avals: Sequence[ShapedArray], options: Options = MappingProxyType({})
+    text: str,
+    out_avals: Sequence[ShapedArray],
+    options: Options = MappingProxyType({}),
+    jaxpr: Jaxpr | None = None,
 ) -> Executable:
     """Compile for the default device the first time; later, load the result from disk.
 
-    A program that calls Python functions is never cached: they belong to this process.
+    A program that calls Python functions is never cached: they belong to this process. If it is
+    compiled and repeats a block of equations of `jaxpr`, a notice says so.
     """
     with timed(COMPILED, _name_of(text)):
         xla.register_routines(text, xla.platform_of())  # whether it is compiled or loaded
         if not xla.calls_python(text):
             compile: Callable[[], Executable] = partial(xla.compile, text, out_avals, options)
+            if jaxpr is not None and len(text) > _LONG and config.repeated_block_notice > 0:
+                compile = partial(_compile_repetitive, jaxpr, _name_of(text), compile)
             return _kept(text, options, (), compile, xla.deserialize, out_avals, options)
         functions, text = _functions_called(text)
         compile = partial(xla.compile_calling, text, functions, out_avals, options)
@@ -155,7 +165,7 @@ def compile_text(
     jaxpr: Jaxpr, text: str, options: Mapping[str, Any] = MappingProxyType({})
 ) -> CompiledJaxpr:
     """Compile the module of a jaxpr for the default device, with options of XLA."""
-    return CompiledJaxpr(jaxpr, text, partial(compile_or_load, options=options))
+    return CompiledJaxpr(jaxpr, text, partial(compile_or_load, options=options, jaxpr=jaxpr))
 
 
 _compiled: "WeakKeyDictionary[Jaxpr, dict[Any, Once[CompiledJaxpr]]]" = WeakKeyDictionary()

@@ -5,7 +5,8 @@ of p equations is repeated where each equation is like the one p places earlier.
 """
 
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +16,14 @@ from glassjax_stage3.jaxpr import Literal
 _CANDIDATES = 4  # periods that are tried for each length of substrings
 
 
-class Repetition(NamedTuple):
+@dataclass(frozen=True)
+class Repetition:
     """Where a block is repeated.
 
     Attributes:
         start: the number of the first equation.
         period: the number of equations in the block.
-        length: the number of all equations, the last ones of which may be a part of a block.
+        length: the number of all equations; they may end with a part of a block.
     """
 
     start: int

@@ -93,6 +93,13 @@ configuration.config.declare(
     "that time has doubled. Only time of this process counts, not other work on the machine. "
     "0: never.",
 )
+configuration.config.declare(
+    "repeated_block_notice",
+    int,
+    50,
+    "How often a program may repeat one block of equations, as an unrolled loop does, before a "
+    "notice says so, with the time that XLA took to compile it. 0: never.",
+)
 _log_compiles = configuration.config.option("log_compiles")
 _explain_cache_misses = configuration.config.option("explain_cache_misses")
 _logger = logging.getLogger("glassjax.compilation")
