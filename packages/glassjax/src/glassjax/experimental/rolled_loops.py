@@ -441,9 +441,6 @@ class _Loop:
 
     def _rows(self, atoms: Sequence[Atom]) -> list[JaxprEqn] | None:
         """The slices of one array that atoms are reshaped from, if they are."""
-        producers: dict[Atom, JaxprEqn] = {
-            var: eqn for eqn in self.jaxpr.eqns[: self.start] for var in eqn.outvars
-        }
         rows = []
         for atom in atoms:
             eqn = self._producers.get(atom)
