@@ -18,7 +18,7 @@ _CANDIDATES = 4  # periods that are tried for each length of substrings
 
 @dataclass(frozen=True)
 class Repetition:
-    """Where a block is repeated.
+    """A block of equations that follows itself.
 
     Attributes:
         start: the number of the first equation.
