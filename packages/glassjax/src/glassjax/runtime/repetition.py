@@ -32,7 +32,7 @@ class Repetition:
 
     @property
     def count(self) -> int:
-        """How often the block occurs, the first time included."""
+        """The number of whole blocks."""
         return self.length // self.period
 
 
