@@ -89,6 +89,7 @@ NEWER = {
 }
 # Parameters that JAX does not have, by the functions that do.
 BEYOND = {
+    "batch_size": "hessian jacfwd jacobian jacrev vmap",
     "max_steps": "lax.while_loop",
     "checkpoints": "lax.while_loop",
 }

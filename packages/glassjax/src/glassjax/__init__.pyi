@@ -56,9 +56,14 @@ from glassjax.lax.precision import default_matmul_precision as default_matmul_pr
 from glassjax.lax.resharding import reshard as reshard
 from glassjax.lax.sharding import device_put as device_put
 from glassjax.numpy.indexing import ds as ds
+from glassjax.parallel.jacobian import hessian as hessian
+from glassjax.parallel.jacobian import jacfwd as jacfwd
+from glassjax.parallel.jacobian import jacobian as jacobian
+from glassjax.parallel.jacobian import jacrev as jacrev
 from glassjax.parallel.pmap import pmap as pmap
 from glassjax.parallel.shard_map import shard_map as shard_map
 from glassjax.parallel.shard_map import smap as smap
+from glassjax.parallel.vmap import vmap as vmap
 from glassjax.ref import empty_ref as empty_ref
 from glassjax.ref import free_ref as free_ref
 from glassjax.ref import freeze as freeze
@@ -156,11 +161,6 @@ from glassjax.transforms.custom_derivatives import closure_convert as closure_co
 from glassjax.transforms.custom_derivatives import custom_gradient as custom_gradient
 from glassjax.transforms.custom_derivatives import custom_jvp as custom_jvp
 from glassjax.transforms.custom_derivatives import custom_vjp as custom_vjp
-from glassjax.transforms.jacobian import hessian as hessian
-from glassjax.transforms.jacobian import jacfwd as jacfwd
-from glassjax.transforms.jacobian import jacobian as jacobian
-from glassjax.transforms.jacobian import jacrev as jacrev
-from glassjax.transforms.vmap import vmap as vmap
 from glassjax.version import __version__ as __version__
 from glassjax.version import __version_info__ as __version_info__
 from glassjax_stage2.shaped_array import float0 as float0

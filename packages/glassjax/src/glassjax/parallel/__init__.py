@@ -1,1 +1,1 @@
-"""Programs for each device of a mesh: `shard_map`, and `pmap` on top of it."""
+"""Functions mapped over axes and devices: `vmap`, Jacobians by it, `shard_map`, `pmap` on top."""

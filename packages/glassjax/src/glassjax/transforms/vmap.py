@@ -40,40 +40,7 @@ def vmap(
     spmd_axis_name: Any = None,
     sum_match: bool = False,
 ) -> Callable[P, R]:
-    """Map `fun` over an axis of its arguments, as one batched program.
-
-    Arguments:
-        fun: function of arrays and pytrees of arrays.
-        in_axes: the axis to map for each positional argument: an int for all of them, or a tuple
-            with an int, None (not mapped, whatever it is) or a pytree prefix for each. Keyword
-            arguments are mapped along axis 0.
-        out_axes: the position of the mapped axis in each result: an int, None (only for results
-            that are the same for all examples), or a pytree prefix of the result.
-        axis_name: a name of the axis, by which collectives such as `lax.psum` combine the examples.
-        axis_size: the size of the mapped axis, required if no argument is mapped.
-        spmd_axis_name: the name of a mesh axis, or a tuple of names, that the examples are sharded
-            over, also where the mapped function gives arrays a sharding, by
-            `lax.with_sharding_constraint` or by `shard_map`.
-        sum_match: whether a result that differs between examples is summed over them where
-            `out_axes` is None; otherwise it is an error.
-
-    Returns:
-        A function of arguments with an additional axis at `in_axes`, whose results have an
-        additional axis at `out_axes`.
-
-    Raises:
-        MappedAxisError: sizes of the mapped axes differ (the message lists argument, shape and
-            axis), an argument has no such axis, or nothing is mapped.
-        ValueError: `out_axes` is out of range for a result.
-        TreeMismatchError: `in_axes` is not a prefix of the arguments, or `out_axes` of the result.
-
-    >>> distance = lambda x, y: jnp.sqrt(jnp.sum((x - y) ** 2))
-    >>> xs, y = jnp.array([[3.0, 4.0], [6.0, 8.0]]), jnp.zeros(2)
-    >>> glassjax.vmap(distance, in_axes=(0, None))(xs, y)
-    Array([ 5., 10.], dtype=float32)
-    >>> glassjax.vmap(lambda x: x / lax.psum(x, "batch"), axis_name="batch")(jnp.array([1.0, 3.0]))
-    Array([0.25, 0.75], dtype=float32)
-    """
+    """`vmap` of all examples at once, as documented in `glassjax.parallel.vmap`."""
     require_function("vmap", fun)
     require_hashable("vmap", axis_name=axis_name, spmd_axis_name=spmd_axis_name)
     require_flags("vmap", sum_match=sum_match)

@@ -17,6 +17,8 @@ from glassjax.experimental.sparse.bcoo_shapes import bcoo_sort_indices
 from glassjax.experimental.sparse.bcsr import BCSR
 from glassjax.experimental.sparse.coo import COO, CSC, CSR
 from glassjax.lax.control_flow.while_loop import while_loop
+from glassjax.parallel.jacobian import jacfwd as dense_jacfwd
+from glassjax.parallel.jacobian import jacrev as dense_jacrev
 from glassjax.primitives.declare import declare
 from glassjax.primitives.sharding_rules import by_elements
 from glassjax.random.continuous import uniform
@@ -24,8 +26,6 @@ from glassjax.random.discrete import choice
 from glassjax.random.keys import split
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.transforms import autodiff
-from glassjax.transforms.jacobian import jacfwd as dense_jacfwd
-from glassjax.transforms.jacobian import jacrev as dense_jacrev
 from glassjax.transforms.vmap import vmap
 from glassjax_stage2 import Primitive, Tracer, bind1
 from glassjax_stage2.vmap_rules import elementwise

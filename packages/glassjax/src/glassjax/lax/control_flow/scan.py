@@ -895,24 +895,39 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         raise ValueError(f"map: batch_size must not be negative, found {batch_size}")
     xs = tree_to_arrays(xs)
     length = _length(f, xs, None)
-    batches, rest = divmod(length, batch_size)
+    return in_chunks(vmap(f), xs, length, batch_size)
+
+
+def in_chunks(f: Callable[[Any], Any], xs: Any, length: int, size: int) -> Any:
+    """Call `f` with `size` elements of `xs` at a time, and join the results along their first axes.
+
+    All chunks run one after the other, in a loop. The remainder, if there is one, is a chunk of its
+    own.
+
+    Arguments:
+        f: function of any number of elements, a pytree of arrays, along their first axes.
+        xs: a pytree of arrays whose elements lie along the first axis.
+        length: their number.
+        size: the number of elements in a chunk.
+    """
+    chunks, rest = divmod(length, size)
     parts = []
-    if batches:
+    if chunks:
 
-        def split_batches(x: Any) -> Any:
+        def split_chunks(x: Any) -> Any:
             whole = _slice_elements(x, 0, length - rest)
-            return stage2.reshape(whole, (batches, batch_size, *typeof(x).shape[1:]))
+            return stage2.reshape(whole, (chunks, size, *typeof(x).shape[1:]))
 
-        def join_batches(x: Any) -> Any:
-            return stage2.reshape(x, (batches * batch_size, *typeof(x).shape[2:]))
+        def join_chunks(x: Any) -> Any:
+            first, second, *others = typeof(x).shape
+            return stage2.reshape(x, (first * second, *others))
 
-        out = scan(_one_by_one(vmap(f)), None, stage2.tree_map(split_batches, xs))[1]
-        parts.append(stage2.tree_map(join_batches, out))
+        out = scan(_one_by_one(f), None, stage2.tree_map(split_chunks, xs))[1]
+        parts.append(stage2.tree_map(join_chunks, out))
     # An empty `xs` needs one call, too, for the types of the results.
-    if rest or not batches:
-        parts.append(
-            vmap(f)(stage2.tree_map(lambda x: _slice_elements(x, length - rest, length), xs))
-        )
+    if rest or not chunks:
+        last = stage2.tree_map(lambda x: _slice_elements(x, length - rest, length), xs)
+        parts.append(f(last))
     if len(parts) == 1:
         return parts[0]
     return stage2.tree_map(lambda *pieces: concatenate(pieces, 0), *parts)

@@ -9,17 +9,20 @@ from typing import Any, Literal, overload
 import numpy as np
 
 import glassjax_stage2 as stage2
+from glassjax import lax
 from glassjax.errors.arguments import require_flags
+from glassjax.parallel.vmap import chunk_size, vmap
 from glassjax.runtime.array import tree_to_arrays
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.settings.names import wraps
 from glassjax.settings.number_types import as_weak_as
 from glassjax.transforms import autodiff
 from glassjax.transforms.autodiff import Argnums, Aux, Function, P
-from glassjax_stage2 import tree_leaves, tree_map
-from glassjax_stage2.arguments import require_function, split_arguments
+from glassjax_stage2 import ShapedArray, Zero, tree_map, typeof
+from glassjax_stage2.arguments import check_inexact, require_function, split_arguments
 from glassjax_stage2.shaped_array import is_inexact
 from glassjax_stage2.source import name_of
+from glassjax_stage2.tangent import instantiate
 from glassjax_stage2.tree import tree_flatten, tree_unflatten
 from glassjax_stage4.jacobian import jacobian_by_rows
 
@@ -30,6 +33,7 @@ def jacfwd(
     argnums: Argnums = ...,
     has_aux: Literal[False] = ...,
     holomorphic: bool = ...,
+    batch_size: int | None = ...,
 ) -> Callable[P, Any]: ...
 @overload
 def jacfwd(
@@ -38,6 +42,7 @@ def jacfwd(
     *,
     has_aux: Literal[True],
     holomorphic: bool = ...,
+    batch_size: int | None = ...,
 ) -> Callable[P, tuple[Any, Aux]]: ...
 @overload
 def jacfwd(
@@ -45,9 +50,14 @@ def jacfwd(
     argnums: Argnums = ...,
     has_aux: bool = ...,
     holomorphic: bool = ...,
+    batch_size: int | None = ...,
 ) -> Callable[P, Any]: ...
 def jacfwd(
-    fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Callable[P, Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    batch_size: int | None = None,
 ) -> Callable[P, Any]:
     """The Jacobian of `fun`, column by column, by forward mode.
 
@@ -58,6 +68,7 @@ def jacfwd(
             second is returned last.
         holomorphic: whether `fun` is a holomorphic function of complex arguments; required for
             complex arguments.
+        batch_size: the number of columns to compute at once, to save memory; None: all of them.
 
     Returns:
         A function of the same arguments. Its result has the structure of the result of `fun`
@@ -67,7 +78,8 @@ def jacfwd(
 
     Raises:
         TypeError: an argument to differentiate has an integer or boolean leaf.
-        ValueError: the arguments to differentiate have no leaves, or do not exist.
+        ValueError: the arguments to differentiate have no leaves, or do not exist; or `batch_size`
+            is not positive.
 
     >>> f = lambda x: jnp.array([x[0] * x[1], x[1], x[0] ** 2])
     >>> glassjax.jacfwd(f)(jnp.array([2.0, 3.0]))
@@ -76,7 +88,9 @@ def jacfwd(
            [4., 0.]], dtype=float32)
     """
 
-    return _jacobian("jacfwd", _jacfwd, fun, argnums, has_aux, holomorphic)
+    size = None if batch_size is None else chunk_size("jacfwd", batch_size)
+    transformation = functools.partial(_jacfwd, size=size)
+    return _jacobian("jacfwd", transformation, fun, argnums, has_aux, holomorphic)
 
 
 @overload
@@ -86,6 +100,7 @@ def jacrev(
     has_aux: Literal[False] = ...,
     holomorphic: bool = ...,
     allow_int: bool = ...,
+    batch_size: int | None = ...,
 ) -> Callable[P, Any]: ...
 @overload
 def jacrev(
@@ -95,6 +110,7 @@ def jacrev(
     has_aux: Literal[True],
     holomorphic: bool = ...,
     allow_int: bool = ...,
+    batch_size: int | None = ...,
 ) -> Callable[P, tuple[Any, Aux]]: ...
 @overload
 def jacrev(
@@ -103,6 +119,7 @@ def jacrev(
     has_aux: bool = ...,
     holomorphic: bool = ...,
     allow_int: bool = ...,
+    batch_size: int | None = ...,
 ) -> Callable[P, Any]: ...
 def jacrev(
     fun: Callable[P, Any],
@@ -110,6 +127,7 @@ def jacrev(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    batch_size: int | None = None,
 ) -> Callable[P, Any]:
     """The Jacobian of `fun`, row by row, by reverse mode.
 
@@ -117,6 +135,7 @@ def jacrev(
         fun, argnums, has_aux: as in `jacfwd`.
         holomorphic: as in `grad`.
         allow_int: whether arguments may be integers, whose Jacobians are zeros of their dtype.
+        batch_size: the number of rows to compute at once, to save memory; None: all of them.
 
     Returns:
         As `jacfwd`. Reverse mode is cheaper if there are fewer results than inputs.
@@ -130,7 +149,10 @@ def jacrev(
            [0., 3.]], dtype=float32), 'b': Array([1., 2.], dtype=float32, weak_type=True)}
     """
     require_flags("jacrev", allow_int=allow_int)
-    transformation = functools.partial(_jacrev, holomorphic=holomorphic, allow_int=allow_int)
+    size = None if batch_size is None else chunk_size("jacrev", batch_size)
+    transformation = functools.partial(
+        _jacrev, holomorphic=holomorphic, allow_int=allow_int, size=size
+    )
     return _jacobian("jacrev", transformation, fun, argnums, has_aux, holomorphic)
 
 
@@ -143,6 +165,7 @@ def hessian(
     argnums: Argnums = ...,
     has_aux: Literal[False] = ...,
     holomorphic: bool = ...,
+    batch_size: int | None = ...,
 ) -> Callable[P, Any]: ...
 @overload
 def hessian(
@@ -151,6 +174,7 @@ def hessian(
     *,
     has_aux: Literal[True],
     holomorphic: bool = ...,
+    batch_size: int | None = ...,
 ) -> Callable[P, tuple[Any, Aux]]: ...
 @overload
 def hessian(
@@ -158,9 +182,14 @@ def hessian(
     argnums: Argnums = ...,
     has_aux: bool = ...,
     holomorphic: bool = ...,
+    batch_size: int | None = ...,
 ) -> Callable[P, Any]: ...
 def hessian(
-    fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Callable[P, Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    batch_size: int | None = None,
 ) -> Callable[P, Any]:
     """The second derivative of `fun`: the forward-mode Jacobian of the reverse-mode one.
 
@@ -168,7 +197,7 @@ def hessian(
     numbers has an `n` by `n` Jacobian.
 
     Arguments:
-        fun, argnums, has_aux, holomorphic: as in `jacfwd`.
+        fun, argnums, has_aux, holomorphic, batch_size: as in `jacfwd`.
 
     Raises:
         TypeError, ValueError: as in `jacfwd`.
@@ -178,23 +207,25 @@ def hessian(
            [2., 0.]], dtype=float32)
     """
 
+    size = None if batch_size is None else chunk_size("hessian", batch_size)
+
     def jacfwd_of_jacrev(fun: Function, argnums: Argnums) -> Function:
-        return _jacfwd(_jacrev(fun, argnums, holomorphic, allow_int=False), argnums)
+        return _jacfwd(_jacrev(fun, argnums, holomorphic, False, size), argnums, size)
 
     return _jacobian("hessian", jacfwd_of_jacrev, fun, argnums, has_aux, holomorphic)
 
 
-def _jacfwd(fun: Function, argnums: Argnums) -> Function:
-    """As stage 2's, with weak derivatives of weak results."""
+def _jacfwd(fun: Function, argnums: Argnums, size: int | None) -> Function:
+    """As stage 2's, with weak derivatives of weak results; and in chunks of `size` columns."""
     outs: list[Any] = []
 
     @wraps(fun)
     def noted(*args: Any, **kwargs: Any) -> Any:
         out = fun(*args, **kwargs)
-        outs[:] = tree_leaves(out)
+        outs[:] = stage2.tree_leaves(out)
         return out
 
-    jacobian = stage2.jacfwd(noted, argnums)
+    jacobian = stage2.jacfwd(noted, argnums) if size is None else _columns(noted, argnums, size)
 
     def with_weak(*args: Any, **kwargs: Any) -> Any:
         blocks, tree = tree_flatten(jacobian(*args, **kwargs))
@@ -205,8 +236,56 @@ def _jacfwd(fun: Function, argnums: Argnums) -> Function:
     return with_weak
 
 
-def _jacrev(fun: Function, argnums: Argnums, holomorphic: bool, allow_int: bool) -> Function:
-    """As stage 4's, with options for complex and integer arguments."""
+def _columns(fun: Function, argnums: Argnums, size: int) -> Function:
+    """The Jacobian by forward mode, `size` columns at a time."""
+
+    @wraps(fun)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        inputs, restricted = split_arguments("jacfwd", fun, argnums, args, kwargs)
+        check_inexact("jacfwd", f"argument {argnums}", fun, inputs)
+        leaves, in_tree = tree_flatten(inputs)
+        if not leaves:
+            raise ValueError(f"jacfwd of `{name_of(fun)}`: argnums {argnums} hold no arrays")
+
+        def columns(which: int) -> Any:
+            def leaf_fun(x: Any) -> Any:
+                return restricted(tree_unflatten(in_tree, [*before, x, *after]))
+
+            def push_forward(tangent: Any) -> Any:
+                out, out_tangent = stage2.jvp(leaf_fun, (x,), (tangent,))
+                check_inexact("jacfwd", "result", fun, out)
+                return tree_map(instantiate, out_tangent)
+
+            before, x, after = leaves[:which], leaves[which], leaves[which + 1 :]
+            shape = typeof(x).shape
+            return tree_map(
+                lambda block: stage2.reshape(
+                    stage2.moveaxis(block, 0, -1), (*typeof(block).shape[1:], *shape)
+                ),
+                _over_basis(push_forward, typeof(x), size),
+            )
+
+        blocks = [tree_flatten(columns(which)) for which in range(len(leaves))]
+        rows = [tree_unflatten(in_tree, row) for row in zip(*[x for x, _ in blocks], strict=True)]
+        return tree_unflatten(blocks[0][1], rows)
+
+    return jacobian
+
+
+def _over_basis(linear: Function, aval: ShapedArray, size: int) -> Any:
+    """A linear function of each unit array, `size` of them at a time; no more exist at once."""
+
+    def unit_fun(number: Any) -> Any:
+        unit = stage2.astype(lax.iota(np.int32, aval.size) == number, aval.dtype)
+        return linear(stage2.reshape(unit, aval.shape))
+
+    return vmap(unit_fun, batch_size=size)(lax.iota(np.int32, aval.size))
+
+
+def _jacrev(
+    fun: Function, argnums: Argnums, holomorphic: bool, allow_int: bool, size: int | None
+) -> Function:
+    """As stage 4's, with options for complex and integer arguments, and for chunks."""
 
     @wraps(fun)
     def jacobian_rows(*args: Any, **kwargs: Any) -> Any:
@@ -218,7 +297,23 @@ def _jacrev(fun: Function, argnums: Argnums, holomorphic: bool, allow_int: bool)
         def pull_back_row(ct: Any) -> Any:
             return tree_map(_zero_of_integer, (inputs,), f_vjp(ct))
 
-        return jacobian_by_rows(pull_back_row, out)
+        if size is None:
+            return jacobian_by_rows(pull_back_row, out)
+        outs, out_tree = tree_flatten(out)
+
+        def rows(which: int) -> Any:
+            def pull(ct: Any) -> Any:
+                zeros = [instantiate(Zero.like(x)) for x in outs]
+                zeros[which] = ct
+                return pull_back_row(tree_unflatten(out_tree, zeros))[0]
+
+            shape = typeof(outs[which]).shape
+            return tree_map(
+                lambda row: stage2.reshape(row, (*shape, *typeof(row).shape[1:])),
+                _over_basis(pull, typeof(outs[which]), size),
+            )
+
+        return tree_unflatten(out_tree, [rows(which) for which in range(len(outs))])
 
     return jacobian_rows
 
