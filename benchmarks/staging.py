@@ -127,6 +127,30 @@ def compilation(name: str, program: Program) -> Line:
     return Line(name, measure)
 
 
+def another_size(name: str, program: Program) -> Line:
+    """Lowering for a batch of another size, by `jit(symbolic=...)` and by `jit`, both ours."""
+
+    def measure(quick: bool) -> Row:
+        (lib, _) = libraries()
+        f, (params, batch) = program(lib)
+        tree_map = lib.core.tree_util.tree_map
+        symbolic = (None, tree_map(lambda x: "b, ...", batch))
+        general, plain = lib.core.jit(fresh(f), symbolic=symbolic), lib.core.jit(fresh(f))
+
+        def lowered(jitted: Any, size: int) -> float:
+            types = tree_map(
+                lambda x: lib.core.ShapeDtypeStruct((size, *x.shape[1:]), x.dtype), batch
+            )
+            return timed(lambda: jitted.lower(params, types))
+
+        lowered(general, 1), lowered(plain, 1)
+        sizes = range(2, 2 + QUICK_PAIRS)
+        pairs = [(lowered(general, size), lowered(plain, size)) for size in sizes]
+        return row_of(name, pairs, note="peer: jit, without symbolic")
+
+    return Line(name, measure)
+
+
 LINES = [
     *(
         versus_jax(f"trace {name}", trace(program), budget=0.15, pairs=9)
@@ -145,4 +169,8 @@ LINES = [
         for name, program in LOOPS.items()
     ),
     *(compilation(f"compile {name}", program) for name, program in {**WHOLE, **LOOPS}.items()),
+    another_size("lower an MLP step for another size", WHOLE["MLP step"]),
+    another_size(
+        "lower a 12-layer transformer step for another size", WHOLE["12-layer transformer step"]
+    ),
 ]

@@ -76,7 +76,7 @@ def solve(
         checks.append(Check(relation, left, limit, message, (*shown, *given)))
 
     symbolic = [x for x in equations if isinstance(x.size, Dimension)]
-    left = [*equations]
+    left = [x for x in equations if x.size != x.given]
     while left:
         for equation in left:
             unknown = [name for name in expressions.variables(equation.size) if name not in values]
@@ -156,4 +156,6 @@ def fits(takes: ShapedArray, found: ShapedArray) -> bool:
 
 def type_at(aval: ShapedArray, values: Mapping[str, Any]) -> ShapedArray:
     """The type with these values of the variables in its sizes."""
+    if not expressions.is_symbolic(aval.shape):
+        return aval
     return aval.update(shape=tuple([expressions.evaluate(size, values) for size in aval.shape]))

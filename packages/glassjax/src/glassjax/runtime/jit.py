@@ -9,7 +9,7 @@ from typing import Any, overload
 from weakref import WeakSet
 
 from glassjax import xla
-from glassjax.dimensions.scopes import SymbolicScope
+from glassjax.dimensions.scopes import SymbolicScope, scope_of
 from glassjax.errors.tracebacks import hide_frames, hiding_frames
 from glassjax.runtime import evaluation, pipeline, refs, stages
 from glassjax.runtime import places as places_of_arrays
@@ -371,16 +371,16 @@ class PjitFunction(PickledByName, programs.Called):
         kwargs: Any,
     ) -> pipeline.Compilation:
         """The compilation for a call: from the program for all sizes if there is one."""
-        if (symbolic := self._symbolic) is not None:
-            tree, keys, *rest = signature
-            avals = signatures.types_in_key(keys)
+        tree, keys, *rest = signature
+        avals = signatures.types_in_key(keys)
+        if (symbolic := self._symbolic) is not None and scope_of(avals) is None:
             _, others, keywords = self._static.split(args, kwargs)
             types = symbolic.types(others, keywords, avals)
             values = symbolic.values(types, avals, self._names_of_dynamic(args, kwargs))
             general = self._for_all_sizes(
                 symbolic.scope, (tree, tuple(types), *rest), where, args, kwargs
             )
-            if general.serves():
+            if general.serves:
                 return general.at(values)
         return self._compilation(self._traced_for(signature, args, kwargs), where)
 
@@ -451,15 +451,17 @@ class PjitFunction(PickledByName, programs.Called):
         try:
             if with_refs := self._trace_with_refs(args, kwargs):
                 return with_refs
-            traced = self._trace_types(args, kwargs)
+            signature, _ = self._signature_of(signatures.settings_here(), args, kwargs, type_of)
+            static, others, keywords = self._static.split(args, kwargs)
+            leaves = fast_flatten((others, keywords))[0]
+            where = self._places_of(leaves, others, keywords, types=True)
+            compilation = self._compilation_at(signature, where, args, kwargs)
         except refs.OuterRefError as outer:
             self._take_over(outer)
             return self.trace(*args, **kwargs)
-        static, args, kwargs = self._static.split(args, kwargs)
-        where = self._places_of(fast_flatten((args, kwargs))[0], args, kwargs, types=True)
-        args, kwargs = self._static.drop(static, args, kwargs)
+        args, kwargs = self._static.drop(static, others, keywords)
         in_tree, names = tree_structure((args, kwargs)), self._names(args, kwargs)
-        return stages.Traced(self._compilation(traced, where), in_tree, names)
+        return stages.Traced(compilation, in_tree, names)
 
     def _trace_with_refs(self, args: Any, kwargs: Any) -> stages.Traced | None:
         """The program on the arrays of references, if there are any."""

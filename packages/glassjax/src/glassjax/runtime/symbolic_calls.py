@@ -3,7 +3,6 @@
 The sizes of a call are put into the text of the program for all sizes, which XLA then compiles.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -14,7 +13,7 @@ from glassjax.dimensions.shapes import symbolic_shape
 from glassjax.dimensions.solving import Equation, solved_sizes, type_at
 from glassjax.runtime.pipeline import Compilation, CompileOptions, Traced
 from glassjax.runtime.places import Places, Shardings
-from glassjax.runtime.symbolic_modules import at_sizes
+from glassjax.runtime.symbolic_modules import TextForAllSizes
 from glassjax_stage2 import ShapedArray
 from glassjax_stage2.tree import broadcast_prefix, tree_leaves
 from glassjax_stage3 import Jaxpr, JaxprEqn, Var
@@ -103,17 +102,23 @@ class CompilationForAllSizes(Compilation):
         super().__init__(traced, options, where, out_shardings)
         self.scope = scope
 
+    @cached_property
     def serves(self) -> bool:
-        """Return True if its text can be compiled for any sizes.
+        """True if its text can be compiled for any sizes.
 
         It cannot if arguments or results are sharded, or if it calls Python, which is told the
         types of its arguments.
         """
-        return not self.is_placed(self.consts()) and not xla.calls_python(self.general_text)
+        return not self.is_placed(self.consts()) and not xla.calls_python(self.general_text.text)
 
     @cached_property
-    def general_text(self) -> str:
-        return self.text()
+    def general_text(self) -> TextForAllSizes:
+        return TextForAllSizes(self.text(), self.scope)
+
+    @cached_property
+    def calls_dynamic(self) -> bool:
+        """True if it calls exported programs, which compute their sizes."""
+        return "get_dimension_size" in self.general_text.text
 
     def at(self, sizes: Mapping[str, int]) -> Compilation:
         """The function at some values of the variables."""
@@ -124,6 +129,7 @@ class _CompilationAtSizes(Compilation):
     def __init__(self, general: CompilationForAllSizes, sizes: Mapping[str, int]):
         vars(self).update(vars(general))
         self._general, self._sizes = general, sizes
+        self._program = (None,)  # it runs on the default device
         traced = general.traced
         self.jaxpr = _call_at(general.jaxpr, traced.name, sizes)
         whole = _call_at(traced.jaxpr, traced.name, sizes)
@@ -131,12 +137,8 @@ class _CompilationAtSizes(Compilation):
         self.traced.consts = traced.consts  # brought to the device once for all sizes
 
     def text(self) -> str:
-        text = at_sizes(self._general.general_text, self._general.scope, self._sizes)
-        return xla.refined(text) if _DYNAMIC.search(text) else text
-
-
-# A type in the text of an exported program, which the program calls.
-_DYNAMIC = re.compile(r"tensor<(?:\w+x)*\?x")
+        text = self._general.general_text.at_sizes(self._sizes)
+        return xla.refined(text) if self._general.calls_dynamic else text
 
 
 def _call_at(jaxpr: Jaxpr, name: str, sizes: Mapping[str, int]) -> Jaxpr:

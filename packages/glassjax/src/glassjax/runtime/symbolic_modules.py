@@ -4,7 +4,7 @@ While a program with symbolic shapes is lowered, a dimension writes itself in br
 wherever a number would stand. So no lowering rule knows that a size is symbolic. Two functions turn
 the text into StableHLO:
 
-- `at_sizes` replaces the brackets by numbers, which gives the static program for these sizes;
+- `TextForAllSizes.at_sizes` puts numbers in, which gives the static program for these sizes;
 - `dynamic` makes a program that computes its sizes. In types, brackets become `?`. Variables come
   from the sizes of the arguments of `main`, are passed on to the functions that need them, and each
   function computes its expressions once, before anything else. Operations whose result has sizes
@@ -30,20 +30,29 @@ _TYPE = re.compile(r"tensor<[^<>]*(?:<[^<>]*>)?[^<>]*>")
 Parse = Callable[[str], Any]
 
 
-def is_symbolic_module(text: str) -> bool:
-    """Return True if sizes in the text of a module are expressions."""
-    return "⟦" in text
+class TextForAllSizes:
+    """The text of a module, to put numbers into.
 
+    Arguments:
+        text: a module with sizes in brackets.
+        scope: the scope of their variables.
+    """
 
-def at_sizes(text: str, scope: SymbolicScope, sizes: Mapping[str, int]) -> str:
-    """The static module for some values of the dimension variables."""
-    parse = parser(scope)
+    def __init__(self, text: str, scope: SymbolicScope):
+        self.text = text
+        self._pieces = _BRACKETS.split(text)  # what is in brackets is every second
+        parse = parser(scope)
+        self._sizes = {written: parse(written) for written in {*self._pieces[1::2]}}
 
-    @cache
-    def number(written: str) -> str:
-        return str(expressions.evaluate(parse(written), sizes))
-
-    return _BRACKETS.sub(lambda match: number(match[1]), text)
+    def at_sizes(self, values: Mapping[str, int]) -> str:
+        """The static module for some values of the variables."""
+        numbers = {
+            written: str(expressions.evaluate(size, values))
+            for written, size in self._sizes.items()
+        }
+        pieces = self._pieces[:]
+        pieces[1::2] = [numbers[written] for written in pieces[1::2]]
+        return "".join(pieces)
 
 
 @lru_cache(maxsize=256)
