@@ -76,7 +76,7 @@ def solve(
         checks.append(Check(relation, left, limit, message, (*shown, *given)))
 
     symbolic = [x for x in equations if isinstance(x.size, Dimension)]
-    left = [x for x in equations if x.size != x.given]
+    left = [x for x in equations if isinstance(x.size, Dimension) or x.size != x.given]
     while left:
         for equation in left:
             unknown = [name for name in expressions.variables(equation.size) if name not in values]
