@@ -327,8 +327,8 @@ class Exported:
                 the runner passes the others.
 
         Raises:
-            ValueError: the program is for several platforms or devices; there are too many weights;
-                an array has a dtype that the runner does not know.
+            ValueError: the program is for several platforms, devices or sizes; there are too many
+                weights; an array has a dtype that the runner does not know.
             TypeError: a weight has another type than the function takes.
             FileExistsError: the directory exists.
 

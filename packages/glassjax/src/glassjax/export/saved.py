@@ -30,6 +30,8 @@ def save(exported: "Exported", directory: str | os.PathLike[str], weights: Seque
     name = exported.fun_name
     if len(exported.platforms) > 1 or exported.nr_devices > 1:
         raise ValueError(f"save: export `{name}` for one platform and one device")
+    if exported.program.is_symbolic:
+        raise ValueError(f"save: export `{name}` for sizes that are ints: a runner refines none")
     held = tree_leaves(weights)
     for number, (leaf, aval) in enumerate(zip(held, exported.in_avals, strict=False)):
         if typeof(leaf).strip_weak_type() != aval.strip_weak_type():
