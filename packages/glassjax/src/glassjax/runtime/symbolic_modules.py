@@ -152,7 +152,10 @@ class _Module:
 _NAME = re.compile(r"@([\w.$-]+)")
 _CALL = re.compile(r"\bcall @([\w.$-]+)")
 _CALL_SITE = re.compile(r"\bcall @([\w.$-]+)\(([^()]*)\) : \(([^()]*)\)")
-_HEAD = re.compile(r"(  func\.func (?:public |private )?@([\w.$-]+)\()(.*?)(\) -> .*)")
+_HEAD = re.compile(
+    r"(?P<begin>  func\.func (?:public |private )?@(?P<name>[\w.$-]+)\()"
+    r"(?P<params>.*?)(?P<end>\) -> .*)"
+)
 _PARAMETER = re.compile(r"(%\w+): (tensor<(?:[^<>]|<[^<>]*>)*>)")
 _LINE = re.compile(
     r"(?P<indent> *)(?P<binder>(?P<name>%[\w$.-]+)(?::\d+)? = )?"
@@ -261,7 +264,10 @@ class _Function:
         self.vectors: dict[Any, str] = {}
         self.emitted: dict[str, str] = {}  # the names of values, by operation
         self.window: list[str] = []  # the lines of a `reduce_window` until it ends
-        begin, self.name, params, end = _HEAD.match(head).groups()  # type: ignore[union-attr]
+        match = _HEAD.match(head)
+        assert match, head
+        begin, params, end = match["begin"], match["params"], match["end"]
+        self.name = match["name"]
         taken = {x: f"%dim_{n}" for n, x in enumerate(module.parameters(self.name))}
         self.variables = dict(taken)
         declared = [f"{name}: {SIZE}" for name in taken.values()]
