@@ -46,14 +46,14 @@ def test_one_text_for_each_argument():
 
 
 def test_static_and_donated_arguments_and_constants():
-    big = np.arange(12, dtype=np.float32).reshape(3, 4)
+    big = np.arange(9, dtype=np.float32).reshape(3, 3)
     f, traced = counted(lambda x, power: (x**power) @ big)
     general = jit(f, static_argnums=1, donate_argnums=0, symbolic=("b, 3", None))
     for size in (2, 4):
         for power in (2, 3):
             x = jnp.full((size, 3), 2.0, jnp.float32)
             np.testing.assert_allclose(general(x, power), np.full((size, 3), 2.0**power) @ big)
-            assert x.is_deleted() or size != 4
+            assert x.is_deleted()
     assert len(traced) == 2
 
 
