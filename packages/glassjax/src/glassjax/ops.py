@@ -1,6 +1,5 @@
 """Reductions of segments: elements with the same segment id."""
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +19,7 @@ from glassjax.settings.number_types import letter_of
 from glassjax.shardings.sharding import explicit_sharding
 from glassjax_stage2 import typeof
 from glassjax_stage2.promotion import cast
-from glassjax_stage2.shaped_array import is_inexact
+from glassjax_stage2.shaped_array import dialect, is_inexact
 
 # Reductions of segments: elements with the same segment id.
 
@@ -133,7 +132,7 @@ def _segments(
             )
         num_segments = int(np.max(np.asarray(known), initial=-1)) + 1
     require_fit(name, "num_segments", num_segments, int | None)
-    count = operator.index(num_segments)
+    count = dialect().index(num_segments)
     if count < 0:
         raise ValueError(f"{name}: num_segments must not be negative, found {num_segments}")
     return _reduce_segments(

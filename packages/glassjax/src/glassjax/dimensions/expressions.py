@@ -142,6 +142,7 @@ class Dimension(_Ordered):
         self.scope = scope
         self.terms = tuple(sorted(linear.items(), key=lambda term: term[0].key, reverse=True))
         self._set_key(*_key(self.terms))
+        self._hash = hash((self.key, id(scope)))
 
     def __eq__(self, other: object) -> bool:
         return super().__eq__(other) and other.scope is self.scope  # type: ignore[attr-defined]
@@ -170,6 +171,9 @@ class Dimension(_Ordered):
 
     def __pos__(self) -> Any:
         return self
+
+    def __abs__(self) -> Any:
+        return max_size(self, -self)
 
     def __mul__(self, other: Any) -> Any:
         return self._with(operator.mul, other, lambda y: product(self, y))
@@ -215,26 +219,26 @@ class Dimension(_Ordered):
         return other / as_array(self)
 
     def __ge__(self, other: Any) -> Any:
-        return self._with(operator.ge, other, lambda y: _is_at_least(self, y, f"'{self} >= {y}'"))
+        return self._with(operator.ge, other, lambda y: _is_at_least(self, y, f"'{self}' >= '{y}'"))
 
     def __le__(self, other: Any) -> Any:
-        return self._with(operator.le, other, lambda y: _is_at_least(y, self, f"'{self} <= {y}'"))
+        return self._with(operator.le, other, lambda y: _is_at_least(y, self, f"'{self}' <= '{y}'"))
 
     def __gt__(self, other: Any) -> Any:
         return self._with(
-            operator.gt, other, lambda y: not _is_at_least(y, self, f"'{self} > {y}'")
+            operator.gt, other, lambda y: not _is_at_least(y, self, f"'{self}' > '{y}'")
         )
 
     def __lt__(self, other: Any) -> Any:
         return self._with(
-            operator.lt, other, lambda y: not _is_at_least(self, y, f"'{self} < {y}'")
+            operator.lt, other, lambda y: not _is_at_least(self, y, f"'{self}' < '{y}'")
         )
 
     def __bool__(self) -> bool:
         low, high = bounds_of(self, lambda low, high: low > 0 or high < 0)
         if low > 0 or high < 0:
             return True
-        raise _inconclusive(f"'{self} != 0'", self)
+        raise _inconclusive(f"'{self}' != '0'", self)
 
     def __int__(self) -> int:
         raise InconclusiveDimensionOperation(
@@ -398,15 +402,16 @@ def quotient_and_remainder(x: Size, y: Size) -> tuple[Size, Size]:
     """
     scope = common_scope("a division", x, y)
     (largest, k), *_ = y.terms if isinstance(y, Dimension) else ((ONE, y),)
-    rest, quotient = x, 0
+    rest, quotient, steps = x, 0, 0
     while isinstance(rest, Dimension):
         monomial, n = rest.terms[0]
         part = monomial.divided_by(largest)
         if part is None or n % k:
             break
         step = normalized({part: n // k}, scope)
-        before, quotient, rest = rest, quotient + step, rest - step * y
-        if key_of(rest)[1][0] >= before.key[1][0]:  # by a declared equality
+        quotient, rest = quotient + step, rest - step * y
+        steps += 1
+        if steps > _DIVISION_STEPS:
             break
     else:
         if isinstance(y, int):
@@ -415,6 +420,9 @@ def quotient_and_remainder(x: Size, y: Size) -> tuple[Size, Size]:
         if rest == 0:
             return quotient, 0
     return apply("floordiv", x, y, scope), apply("mod", x, y, scope)
+
+
+_DIVISION_STEPS = 64  # declared equalities could keep the division from ending
 
 
 def max_size(x: Size, y: Size) -> Size:
@@ -428,6 +436,8 @@ def min_size(x: Size, y: Size) -> Size:
 
 
 def _chosen(name: str, x: Size, y: Size) -> Size:
+    if isinstance(x, int) and isinstance(y, int):
+        return max(x, y) if name == "max" else min(x, y)
     low, high = bounds_of(x - y, lambda low, high: low >= 0 or high <= 0)
     if low >= 0 or high <= 0:
         return x if (low >= 0) == (name == "max") else y
@@ -443,7 +453,15 @@ def bounds_of(
 
 def surely_at_least(x: Size, y: Size) -> bool:
     """Return True if `x >= y` for all values of the variables, False if not or if not known."""
-    return bounds_of(x - y, lambda low, high: low >= 0 or high < 0)[0] >= 0
+    difference = x - y
+    if isinstance(difference, int):
+        return difference >= 0
+    return bounds_of(difference, lambda low, high: low >= 0 or high < 0)[0] >= 0
+
+
+def surely_less(x: Size, y: Size) -> bool:
+    """Return True if `x < y` for all values of the variables, False if not or if not known."""
+    return surely_at_least(y, x + 1)
 
 
 def _is_at_least(x: Size, y: Size, shown: str) -> bool:

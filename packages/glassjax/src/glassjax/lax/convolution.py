@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 import glassjax_stage2 as stage2
-from glassjax.dimensions.expressions import surely_at_least
+from glassjax.dimensions.expressions import max_size, surely_at_least, surely_less
 from glassjax.dtypes import DTypeLike
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax import shapes
@@ -379,7 +379,8 @@ def _convolution_type(
         size = dilated(lhs.shape[lhs_spec[n + 2]], lhs_dilation[n]) + low + high
         window = dilated(rhs.shape[rhs_spec[n + 2]], rhs_dilation[n])
         # Negative padding may cut off more than there is.
-        shape[axis] = max((size - window) // window_strides[n] + 1, 0) if size >= 0 else 0
+        windows = (size - window) // window_strides[n] + 1
+        shape[axis] = 0 if surely_less(size, 0) else max_size(windows, 0)
     is_weak = lhs.weak_type and rhs.weak_type
     return [ShapedArray(tuple(shape), preferred_element_type or lhs.dtype, is_weak)]
 

@@ -1,12 +1,12 @@
 """Arrays computed from symbolic sizes: a size in arithmetic with arrays becomes a scalar."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
-import glassjax_stage2 as stage2
 from glassjax.dimensions.expressions import Dimension
 from glassjax.lax import elementwise
 from glassjax.primitives.declare import declare
+from glassjax.runtime.array import is_evaluating
 from glassjax_stage2 import Primitive, ShapedArray, bind1
 from glassjax_stage2.shaped_array import dialect
 from glassjax_stage3.lowering import FunctionBuilder, Value
@@ -15,7 +15,16 @@ dim_as_value_p = Primitive("dim_as_value")
 
 
 def dimension_as_value(dimension: Dimension) -> Any:
-    """The value of a symbolic size, a weakly typed integer scalar of a program."""
+    """The value of a symbolic size, a weakly typed integer scalar of a program.
+
+    Raises:
+        TypeError: no program is traced.
+    """
+    if is_evaluating():
+        raise TypeError(
+            f"the symbolic size '{dimension}' has no value outside a traced function: its "
+            "variables get theirs from the arguments of the function"
+        )
     return bind1(dim_as_value_p, dim=dimension)
 
 
@@ -34,12 +43,4 @@ def _lower_value(
     return [b.constant(dim, out_avals[0])]
 
 
-def _evaluate_value(*, dim: Dimension) -> NoReturn:
-    raise TypeError(
-        f"the symbolic size '{dim}' has no value outside a traced function: its variables get "
-        "theirs from the arguments of the function"
-    )
-
-
 declare(dim_as_value_p, abstract_eval=_value_type, lower=_lower_value)
-stage2.impl_rules[dim_as_value_p] = _evaluate_value

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import glassjax_stage2 as stage2
+from glassjax.dimensions.expressions import max_size, surely_less
 from glassjax.lax import shapes
 from glassjax.lax.elementwise import select
 from glassjax.lax.key_arrays import by_halves
@@ -80,7 +81,8 @@ def _slice_type(
 ) -> list[ShapedArray]:
     cuts = [start_indices, limit_indices, strides]
     if not all(len(cut) == x.ndim for cut in cuts) or not all(
-        0 <= start <= limit <= size and stride > 0
+        not (surely_less(start, 0) or surely_less(limit, start) or surely_less(size, limit))
+        and stride > 0
         for start, limit, stride, size in zip(*cuts, x.shape, strict=True)
     ):
         raise TypeError(
@@ -247,10 +249,10 @@ def _pad_type(
             f"{padding_config}"
         )
     sizes = [
-        low + high + size + interior * max(size - 1, 0)
+        low + high + size + interior * max_size(size - 1, 0)
         for size, (low, high, interior) in zip(x.shape, padding_config, strict=True)
     ]
-    if any(size < 0 for size in sizes):
+    if any(surely_less(size, 0) for size in sizes):
         raise ValueError(f"pad: {padding_config} takes away more elements than {x} has")
     return [ShapedArray(tuple(sizes), x.dtype, x.weak_type and padding_value.weak_type)]
 

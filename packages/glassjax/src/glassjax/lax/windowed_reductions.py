@@ -7,6 +7,7 @@ from typing import Any
 import glassjax.lax.elementwise as elementwise
 import glassjax.lax.reductions as reductions
 import glassjax_stage2 as stage2
+from glassjax.dimensions.expressions import max_size
 from glassjax.errors.arguments import checking_arguments
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax.elementwise import ge, le
@@ -85,7 +86,7 @@ def padtype_to_pads(
 
 def dilated(size: int, dilation: int) -> int:
     """The size of an axis with gaps between its elements."""
-    return max((size - 1) * dilation + 1, 0)
+    return max_size((size - 1) * dilation + 1, 0)
 
 
 def windowed_shape(shape: Shape, window: Window) -> Shape:
@@ -97,7 +98,7 @@ def windowed_shape(shape: Shape, window: Window) -> Shape:
             f"found lengths {found}"
         )
     return tuple(
-        max((dilated(n, base) + low + high - dilated(size, dilation)) // stride + 1, 0)
+        max_size((dilated(n, base) + low + high - dilated(size, dilation)) // stride + 1, 0)
         for n, size, stride, (low, high), base, dilation in zip(
             shape, *window.values(), strict=True
         )

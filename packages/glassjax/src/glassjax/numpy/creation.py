@@ -11,7 +11,14 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import dtypes, lax
-from glassjax.dimensions.expressions import as_array, is_symbolic, is_symbolic_dim, require_size
+from glassjax.dimensions.expressions import (
+    as_array,
+    is_symbolic,
+    is_symbolic_dim,
+    max_size,
+    require_size,
+    surely_at_least,
+)
 from glassjax.dimensions.slices import range_length
 from glassjax.errors.arguments import checking_arguments, require_flags
 from glassjax.errors.tracebacks import hiding_frames
@@ -547,21 +554,25 @@ def linspace(
         inexact = np.result_type(wanted, inexact)
         start, stop = (lax.convert_element_type(x, inexact) for x in (start, stop))
     gaps = num - 1 if endpoint else num
-    distance = stage2.div(stage2.sub(stop, start), gaps) if gaps > 0 else inexact.type(np.nan)
-    index = lax.broadcasted_iota(default_float(), (max(gaps, 0), *[1] * len(shape)), 0)
+    distance = inexact.type(np.nan)
+    if not surely_at_least(0, gaps):
+        distance = stage2.div(stage2.sub(stop, start), gaps)
+    index = lax.broadcasted_iota(default_float(), (max_size(gaps, 0), *[1] * len(shape)), 0)
     if inexact.itemsize == 2:  # rounded once, at the end
         start, stop = (lax.convert_element_type(x, np.float32) for x in (start, stop))
     # Weights are multiples of a power of 2, hence exact, and so are products of few digits: only
     # the sum and the quotient are rounded. Weights of at most 1 cannot overflow. (XLA would turn
     # a division by a constant into a product with its inverse.)
-    unit = 2.0 ** -max(gaps - 1, 0).bit_length()
+    unit = 2.0 ** -(31 if is_symbolic_dim(gaps) else max(gaps - 1, 0).bit_length())
     stop_weight, start_weight = (
         lax.convert_element_type(x * unit, dtypes.finfo(typeof(start).dtype).dtype)
-        for x in (index, max(gaps, 1) - index)
+        for x in (index, max_size(gaps, 1) - index)
     )
     out = (start * start_weight + stop * stop_weight) / (start_weight + stop_weight)
     if endpoint and num > 0:  # the end point exactly; a single number is the start
-        last = stop if num > 1 else start
+        last = start if num == 1 else stop
+        if not surely_at_least(num, 2) and is_symbolic_dim(num):
+            last = stage2.where(as_array(num) > 1, stop, start)
         out = shapes.concatenate([out, shapes.expand_dims(last, 0)])
     if letter_of(dtype) in "iu":
         out = lax.floor(lax.real(out) if inexact.kind == "c" else out)

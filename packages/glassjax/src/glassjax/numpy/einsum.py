@@ -16,7 +16,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import lax
-from glassjax.dimensions.expressions import Size, surely_at_least
+from glassjax.dimensions.expressions import Size, is_symbolic_dim, surely_at_least
 from glassjax.dtypes import DTypeLike, promote_types
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax.precision import PrecisionLike
@@ -193,6 +193,9 @@ def _letters(labels: Sequence[Any]) -> str:
     return "".join("..." if i is Ellipsis else string.ascii_letters[i] for i in labels)
 
 
+_TYPICAL = 8  # stands for symbolic sizes where orders of multiplication are compared
+
+
 def _path_of(summation: Summation, shapes: Sequence[tuple[int, ...]], optimize: Any) -> Path:
     """The order of multiplication; checks sizes on the way."""
     sizes: dict[str, int] = {}
@@ -216,7 +219,8 @@ def _path_of(summation: Summation, shapes: Sequence[tuple[int, ...]], optimize: 
         return _left_to_right(len(shapes))
     is_greedy = optimize in _GREEDY or len(shapes) > _MOST_FOR_BEST
     search = _greedy_path if is_greedy else _best_path
-    return search(summation, tuple(sizes.items()))
+    known = {c: _TYPICAL if is_symbolic_dim(size) else size for c, size in sizes.items()}
+    return search(summation, tuple(known.items()))
 
 
 def _given_path(steps: Sequence[Any], count: int) -> Path:

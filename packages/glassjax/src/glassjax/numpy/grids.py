@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from glassjax import lax
+from glassjax.dimensions.expressions import Size, is_symbolic, is_symbolic_dim, max_size
 from glassjax.dtypes import DTypeLike
 from glassjax.errors.arguments import checking_arguments
 from glassjax.errors.tracebacks import hiding_frames
@@ -444,7 +445,7 @@ def _below(rows: int, columns: int, k: int) -> Any:
     """A mask of the elements of a matrix on or below the `k`-th diagonal."""
     row = lax.broadcasted_iota(np.int32, (rows, columns), 0)
     column = lax.broadcasted_iota(np.int32, (rows, columns), 1)
-    return (row + np.int32(k) if k else row) >= column
+    return (row + (k if is_symbolic_dim(k) else np.int32(k)) if k != 0 else row) >= column
 
 
 @operation(static=("N", "M", "k", "dtype"))
@@ -519,7 +520,11 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> x[jnp.tril_indices(2)]
     Array([1, 3, 4], dtype=int32)
     """
-    return _mesh_indices(np.tril_indices(*_triangle_sizes("tril_indices", n, k, m)))
+    rows, diagonal, columns = _triangle_sizes("tril_indices", n, k, m)
+    if is_symbolic((rows, diagonal, columns)):
+        count = _count_below(rows, columns, diagonal)
+        return nonzero(_below(rows, columns, diagonal), size=count)  # type: ignore[return-value]
+    return _mesh_indices(np.tril_indices(rows, diagonal, columns))
 
 
 @hiding_frames
@@ -534,7 +539,26 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> x[jnp.triu_indices(2)]
     Array([1, 2, 4], dtype=int32)
     """
-    return _mesh_indices(np.triu_indices(*_triangle_sizes("triu_indices", n, k, m)))
+    rows, diagonal, columns = _triangle_sizes("triu_indices", n, k, m)
+    if is_symbolic((rows, diagonal, columns)):
+        count = rows * columns - _count_below(rows, columns, diagonal - 1)
+        return nonzero(~_below(rows, columns, diagonal - 1), size=count)  # type: ignore[return-value]
+    return _mesh_indices(np.triu_indices(rows, diagonal, columns))
+
+
+def _count_below(rows: Size, columns: Size, k: Size) -> Size:
+    """The number of elements of a matrix on or below the `k`-th diagonal.
+
+    Row `i` has `max(i + k + 1, 0) - max(i + k + 1 - columns, 0)` of them.
+    """
+
+    def sum_up_to(last: Size) -> Size:
+        last = max_size(last, 0)
+        return last * (last + 1) // 2
+
+    return (
+        sum_up_to(rows + k) - sum_up_to(k) - sum_up_to(rows + k - columns) + sum_up_to(k - columns)
+    )
 
 
 def _triangle_sizes(name: str, n: int, k: int, m: int | None) -> tuple[int, int, int]:

@@ -742,13 +742,14 @@ def cut_out(x: Any, *operands: Any, pattern: Pattern) -> Any:
     """The elements at an index without arrays: a slice, without the axes of ints."""
     (starts, sizes), steps = window_of(typeof(x).shape, operands, pattern)
     strides = [abs(step) for step in steps]
-    if max(strides, default=1) > 1 and all(isinstance(start, Size) for start in starts):
+    has_strides = any(stride != 1 for stride in strides)
+    if has_strides and all(isinstance(start, Size) for start in starts):
         limits = [start + size for start, size in zip(starts, sizes, strict=True)]
         out = lax.slice(x, starts, limits, strides)
     else:
         # StableHLO's dynamic_slice has no strides, so they are taken from the window.
         out = take_window(x, starts, sizes)
-        if max(strides, default=1) > 1:
+        if has_strides:
             out = lax.slice(out, [0] * len(strides), typeof(out).shape, strides)
     out = reverse(out, [axis for axis, step in enumerate(steps) if step < 0])
     return lax.reshape(out, shape_of_cut(pattern))

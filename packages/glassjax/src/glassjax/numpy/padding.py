@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from glassjax import lax
+from glassjax.dimensions.expressions import Size
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.numpy import reductions
 from glassjax.numpy.dtypes import cast_into
@@ -21,7 +22,7 @@ from glassjax.settings.number_types import letter_of
 from glassjax_stage2 import typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.promotion import cast, to_inexact
-from glassjax_stage2.shaped_array import typeof_named
+from glassjax_stage2.shaped_array import dialect, typeof_named
 
 Width = tuple[int, int]  # numbers of elements before and after
 
@@ -111,16 +112,17 @@ def _from_dict(widths: Any, axes: int) -> Any:
 def _pairs(name: str, given: Any, axes: int) -> tuple[Width, ...]:
     """One pair of ints for each axis, from any of numpy's forms."""
     numbers = np.asarray(given)
-    if letter_of(numbers.dtype) not in "iu" and numbers.size:
+    is_of_sizes = numbers.dtype == object and all(isinstance(x, Size) for x in numbers.flat)
+    if letter_of(numbers.dtype) not in "iu" and numbers.size and not is_of_sizes:
         raise TypeError(f"pad: {name} must be ints, found {shown(given)}")
     try:
-        each = np.broadcast_to(numbers.astype(int), (axes, 2))
+        each = np.broadcast_to(numbers if is_of_sizes else numbers.astype(int), (axes, 2))
     except ValueError:
         raise ValueError(
             f"pad: {name} must be a number, a pair, or a pair for each of {counted(axes, 'axis')}, "
             f"found {shown(given)}"
         ) from None
-    return tuple((int(before), int(after)) for before, after in each)
+    return tuple((dialect().index(before), dialect().index(after)) for before, after in each)
 
 
 def _are_keys(values: Any) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import lax
-from glassjax.dimensions.expressions import is_symbolic_dim
+from glassjax.dimensions.expressions import as_array, is_symbolic_dim
 from glassjax.errors import ConcretizationTypeError
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax.gathering import as_index, remainder, wrapped_index
@@ -193,7 +193,11 @@ def repeat(
         a = shapes.reshape(a, (1,))
     axis = canonical_axis("repeat", axis, shapes.ndim(a))
     size = shapes.shape(a)[axis]
-    if not size and total_repeat_length is not None:
+    if is_symbolic_dim(repeats):
+        if total_repeat_length is None:
+            return _repeat_all(a, count=repeats, axis=axis)
+        repeats = as_array(repeats)
+    if size == 0 and total_repeat_length is not None:
         return a  # type: ignore[return-value] # nothing to repeat
     known = known_value(repeats)
     if known is None and total_repeat_length is None:

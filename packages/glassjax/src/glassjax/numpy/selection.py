@@ -9,6 +9,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import lax
+from glassjax.dimensions.expressions import is_symbolic_dim
 from glassjax.errors import ConcretizationTypeError
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax import elementwise
@@ -119,7 +120,8 @@ def _nonzero(a: Any, fills: list[Any], *, size: int) -> tuple[Any, ...]:
     count = typeof(row).size
     places = lax.cumsum(lax.convert_element_type(holds, dtype))
     total = lax.index_in_dim(places, -1, 0, False) if count else dtype.type(0)
-    places = stage2.where(holds, places - 1, dtype.type(size))
+    beyond = size if is_symbolic_dim(size) else dtype.type(size)
+    places = stage2.where(holds, places - 1, beyond)
     found = lax.scatter(
         lax.full((size,), 0, dtype),
         lax.expand_dims(places, 1),

@@ -11,6 +11,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import lax
+from glassjax.dimensions.expressions import is_symbolic_dim, surely_less
 from glassjax.dtypes import DTypeLike
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax import shapes as creation
@@ -328,6 +329,11 @@ def squeeze(a: ArrayLike, axis: Axes | None = None) -> Array:
     ((3,), (3, 1))
     """
     if axis is None:
+        if any(is_symbolic_dim(n) and not surely_less(1, n) for n in shape(a)):
+            raise ValueError(
+                f"squeeze: whether an axis of shape {shape(a)} has size 1 depends on its symbolic "
+                "sizes; give axis="
+            )
         axis = [i for i, size in enumerate(shape(a)) if size == 1]
     return lax.squeeze(a, axis)
 

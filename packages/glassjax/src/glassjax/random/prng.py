@@ -158,8 +158,8 @@ def threefry_2x32(keypair: ArrayLike, count: ArrayLike) -> Array:
     key, other = keypair if isinstance(keypair, list | tuple) else _words_of(keypair)
     shape, size = typeof(count).shape, typeof(count).size
     flat = lax.reshape(count, (size,))
-    if size % 2:
-        flat = lax.concatenate([flat, lax.full((1,), 0, UINT32)], 0)
+    if size % 2 != 0:
+        flat = lax.pad(flat, np.uint32(0), [(0, size % 2, 0)])
     half = (size + 1) // 2
     halves = (lax.slice_in_dim(flat, at, at + half) for at in (0, half))
     out = lax.concatenate(bind(threefry2x32_p, key, other, *halves), 0)

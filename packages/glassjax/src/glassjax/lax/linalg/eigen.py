@@ -10,6 +10,7 @@ import numpy as np
 
 import glassjax.primitives.routines as routines
 import glassjax_stage2 as stage2
+from glassjax.dimensions.expressions import min_size
 from glassjax.lax.control_flow.while_loop import while_loop
 from glassjax.lax.conversion import convert_element_type
 from glassjax.lax.elementwise import abs as absolute
@@ -453,7 +454,7 @@ def svd(
     params = _algorithm_params(algorithm)
     x = matrices.matrices_of("svd", x)
     *lead, m, n = typeof(x).shape
-    if min(m, n):
+    if min_size(m, n) != 0:
         outs = bind(svd_p, x, full_matrices=full_matrices, compute_uv=compute_uv, **params)
     else:
         outs = _empty_svd(x, full_matrices, compute_uv)
@@ -461,9 +462,9 @@ def svd(
     if subset_by_index is not None:
         start, stop = subset_by_index
         zeros = [0] * len(lead)
-        if compute_uv and full_matrices and (start, stop) != (0, min(m, n)):
+        if compute_uv and full_matrices and (start, stop) != (0, min_size(m, n)):
             raise ValueError("svd: subset_by_index needs full_matrices=False")
-        if not 0 <= start <= stop <= min(m, n):
+        if not 0 <= start <= stop <= min_size(m, n):
             raise ValueError(f"svd: subset_by_index {subset_by_index} is not within the values")
         s = slice(s, [*zeros, start], [*lead, stop])
         if compute_uv:
@@ -494,7 +495,7 @@ def _svd_type(
 ) -> list[ShapedArray]:
     matrices.check_matrices("svd", x)
     *lead, m, n = x.shape
-    k = min(m, n)
+    k = min_size(m, n)
     s = ShapedArray((*lead, k), matrices.real_dtype(x.dtype))
     if not compute_uv:
         return [s]

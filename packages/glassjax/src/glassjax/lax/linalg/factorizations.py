@@ -9,6 +9,7 @@ import numpy as np
 
 import glassjax.primitives.routines as routines
 import glassjax_stage2 as stage2
+from glassjax.dimensions.expressions import min_size
 from glassjax.lax.barriers import stop_gradient
 from glassjax.lax.control_flow.scan import scan
 from glassjax.lax.conversion import convert_element_type
@@ -248,7 +249,7 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
 def _lu_type(x: ShapedArray) -> list[ShapedArray]:
     matrices.check_matrices("lu", x)
     *lead, m, n = x.shape
-    return [x, ShapedArray((*lead, min(m, n)), np.int32)]
+    return [x, ShapedArray((*lead, min_size(m, n)), np.int32)]
 
 
 def _lu_lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
@@ -292,7 +293,7 @@ def _lu_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any],
 def square_factors(factors: Any) -> tuple[Any, Any]:
     """`l` and `u`, each extended to a square with columns and rows of a unit matrix."""
     *lead, m, n = typeof(factors).shape
-    k = min(m, n)
+    k = min_size(m, n)
     zeros = [0] * len(lead)
     lower = matrices.tril(slice(factors, [*zeros, 0, 0], [*lead, m, k]), -1)
     upper = matrices.triu(slice(factors, [*zeros, 0, 0], [*lead, k, n]))
@@ -571,7 +572,7 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
 def _unpacked(packed: Any, taus: Any, full_matrices: bool) -> tuple[Any, Any]:
     """Both factors, from the reflections in the one matrix that LAPACK returns."""
     *lead, m, n = typeof(packed).shape
-    k = min(m, n)
+    k = min_size(m, n)
     columns = m if full_matrices else k
     zeros = [0] * len(lead)
     if n < columns:
@@ -586,7 +587,7 @@ def _unpacked(packed: Any, taus: Any, full_matrices: bool) -> tuple[Any, Any]:
 
 def _taus_type(x: ShapedArray) -> ShapedArray:
     *lead, m, n = x.shape
-    return ShapedArray((*lead, min(m, n)), x.dtype)
+    return ShapedArray((*lead, min_size(m, n)), x.dtype)
 
 
 def _geqrf_type(x: ShapedArray) -> list[ShapedArray]:
@@ -698,7 +699,7 @@ def _factors(x: Any, *, full_matrices: bool) -> list[Any]:
 def _qr_type(x: ShapedArray, *, full_matrices: bool) -> list[ShapedArray]:
     matrices.check_matrices("qr", x)
     *lead, m, n = x.shape
-    k = m if full_matrices else min(m, n)
+    k = m if full_matrices else min_size(m, n)
     return [ShapedArray((*lead, m, k), x.dtype), ShapedArray((*lead, k, n), x.dtype)]
 
 
@@ -709,7 +710,7 @@ def _qr_jvp(
     (x,), t = primals, instantiate(tangents[0])
     m, n = typeof(x).shape[-2:]
     q, r = bind(qr_p, x, full_matrices=full_matrices)
-    k = min(m, n)
+    k = min_size(m, n)
     thin, square = _columns(q, 0, k), _columns(_slice_rows(r, 0, k), 0, k)
     thin_dot, square_dot = _thin_qr_jvp(thin, square, _columns(t, 0, k))
     if m < n:
@@ -958,7 +959,7 @@ def _ormqr_type(
     if not taus.ndim:
         raise ValueError(f"ormqr: taus must have an axis, found {taus}")
     *lead, m, n = a.shape
-    fits = taus.shape[:-1] == tuple(lead) == c.shape[:-2] and taus.shape[-1] <= min(m, n)
+    fits = taus.shape[:-1] == tuple(lead) == c.shape[:-2] and taus.shape[-1] <= min_size(m, n)
     if not fits or c.shape[-2 if left else -1] != m:
         raise ValueError(
             f"ormqr: reflections {a} with factors {taus} cannot multiply matrices {c} from the "
