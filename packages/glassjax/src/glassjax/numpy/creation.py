@@ -11,14 +11,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import dtypes, lax
-from glassjax.dimensions.expressions import (
-    as_array,
-    is_symbolic,
-    is_symbolic_dim,
-    max_size,
-    require_size,
-    surely_at_least,
-)
+from glassjax.dimensions import expressions
 from glassjax.dimensions.slices import range_length
 from glassjax.errors.arguments import checking_arguments, require_flags
 from glassjax.errors.tracebacks import hiding_frames
@@ -133,7 +126,7 @@ def _is_no_number(leaf: Any) -> bool:
     return (
         hasattr(leaf, "evaluate_primitive")
         or hasattr(leaf, "__jax_array__")
-        or is_symbolic_dim(leaf)
+        or expressions.is_symbolic_dim(leaf)
     )
 
 
@@ -141,8 +134,8 @@ def _from_other_library(x: Any) -> Any:
     """`x` as a concrete array, if it implements a conversion."""
     if hasattr(x, "__jax_array__"):
         return x.__jax_array__()
-    if is_symbolic_dim(x):
-        return as_array(x)
+    if expressions.is_symbolic_dim(x):
+        return expressions.as_array(x)
     knows_numpy = hasattr(x, "__array__") or hasattr(x, "__array_interface__")
     if not arrays.is_value(x) and not isinstance(x, np.ma.MaskedArray):
         return np.asarray(x) if knows_numpy or _is_buffer(x) else x
@@ -467,7 +460,7 @@ def arange(
     (Array([0, 1, 2, 3], dtype=int32), Array([1.  , 1.25, 1.5 , 1.75], dtype=float32))
     """
     given = {"start": start, "stop": stop, "step": step}
-    if is_symbolic(given.values()):
+    if expressions.is_symbolic(given.values()):
         out = _symbolic_range(start, stop, step, dtype)
         return placed_result("arange", out, device, out_sharding)
     bounds: Any = [
@@ -492,7 +485,7 @@ def _symbolic_range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     if stop is None:
         start, stop = 0, start
     bounds = {"start": start, "stop": stop, "step": 1 if step is None else step}
-    first, end, by = [require_size(f"arange: {name}", x) for name, x in bounds.items()]
+    first, end, by = [expressions.require_size(f"arange: {name}", x) for name, x in bounds.items()]
     dtype = dtypes.canonicalize_dtype(int) if dtype is None else dialect().dtype_of("arange", dtype)
     return lax.iota(dtype, range_length(first, end, by)) * by + first
 
@@ -555,24 +548,26 @@ def linspace(
         start, stop = (lax.convert_element_type(x, inexact) for x in (start, stop))
     gaps = num - 1 if endpoint else num
     distance = inexact.type(np.nan)
-    if not surely_at_least(0, gaps):
+    if not expressions.surely_at_least(0, gaps):
         distance = stage2.div(stage2.sub(stop, start), gaps)
-    index = lax.broadcasted_iota(default_float(), (max_size(gaps, 0), *[1] * len(shape)), 0)
+    index = lax.broadcasted_iota(
+        default_float(), (expressions.max_size(gaps, 0), *[1] * len(shape)), 0
+    )
     if inexact.itemsize == 2:  # rounded once, at the end
         start, stop = (lax.convert_element_type(x, np.float32) for x in (start, stop))
     # Weights are multiples of a power of 2, hence exact, and so are products of few digits: only
     # the sum and the quotient are rounded. Weights of at most 1 cannot overflow. (XLA would turn
     # a division by a constant into a product with its inverse.)
-    unit = 2.0 ** -(31 if is_symbolic_dim(gaps) else max(gaps - 1, 0).bit_length())
+    unit = 2.0 ** -(31 if expressions.is_symbolic_dim(gaps) else max(gaps - 1, 0).bit_length())
     stop_weight, start_weight = (
         lax.convert_element_type(x * unit, dtypes.finfo(typeof(start).dtype).dtype)
-        for x in (index, max_size(gaps, 1) - index)
+        for x in (index, expressions.max_size(gaps, 1) - index)
     )
     out = (start * start_weight + stop * stop_weight) / (start_weight + stop_weight)
     if endpoint and num > 0:  # the end point exactly; a single number is the start
         last = start if num == 1 else stop
-        if not surely_at_least(num, 2) and is_symbolic_dim(num):
-            last = stage2.where(as_array(num) > 1, stop, start)
+        if not expressions.surely_at_least(num, 2) and expressions.is_symbolic_dim(num):
+            last = stage2.where(expressions.as_array(num) > 1, stop, start)
         out = shapes.concatenate([out, shapes.expand_dims(last, 0)])
     if letter_of(dtype) in "iu":
         out = lax.floor(lax.real(out) if inexact.kind == "c" else out)

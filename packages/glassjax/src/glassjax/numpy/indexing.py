@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from glassjax import lax
-from glassjax.dimensions.expressions import Size, is_symbolic, surely_at_least
+from glassjax.dimensions.expressions import Size, is_symbolic, max_size, surely_at_least
 from glassjax.dimensions.slices import slice_elements
 from glassjax.errors import (
     ConcretizationTypeError,
@@ -174,7 +174,10 @@ class StaticSlice(NamedTuple):
     @property
     def lowest(self) -> int:
         """The first element, counted forwards."""
-        return self.start if self.step > 0 else self.start + (self.size - 1) * self.step
+        if self.step > 0:
+            return self.start
+        # A symbolic size may be 0, with any start.
+        return max_size(self.start + (max_size(self.size, 1) - 1) * self.step, 0)
 
     @property
     def extent(self) -> int:
@@ -183,7 +186,7 @@ class StaticSlice(NamedTuple):
 
 
 def _extent(size: int, step: int) -> int:
-    return (size - 1) * abs(step) + 1 if size != 0 else 0
+    return max_size((size - 1) * abs(step) + 1, 0)
 
 
 class Moving(NamedTuple):
