@@ -55,5 +55,7 @@ def in_fresh_process(program, *path, **env):
     env.pop("TF_CPP_MIN_LOG_LEVEL", None)  # this process has set it by now
     command = [sys.executable, "-c", textwrap.dedent(program)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stderr) == (0, "")
+    # jaxlib 0.10 takes the compiler's tuning for AMD's processors for features that they lack.
+    logged = [x for x in done.stderr.splitlines() if "cpu_aot_loader" not in x]
+    assert (done.returncode, logged) == (0, [])
     return done.stdout
