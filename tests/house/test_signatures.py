@@ -91,6 +91,7 @@ NEWER = {
 BEYOND = {
     "batch_size": "hessian jacfwd jacobian jacrev vmap",
     "max_steps": "lax.while_loop",
+    "symbolic": "jit",
     "checkpoints": "lax.while_loop",
 }
 # Parameters that the oldest JAX we are tested with calls by another name.
