@@ -198,13 +198,14 @@ def test_shard_map_and_its_derivatives(text, arguments, out):
             return y
 
         f = n.lib.shard_map(of_parts, in_specs=specs, out_specs=eval(out, vars(n)))
-        y = n.lib.jit(f)(*args)
+        y, one_by_one = n.lib.jit(f)(*args), f(*args)
         places = tuple(range(len(args)))
         pulled = n.lib.jit(
             n.lib.grad(lambda *xs: n.jnp.sin(n.reshard(f(*xs), n.P())).sum(), argnums=places)
         )(*args)
-        types = [str(n.lib.typeof(x)) for x in (y, *pulled)]
-        return inside[0], types, [sums(n, x) for x in (y, *pulled)]
+        found = y, one_by_one, *pulled
+        types = [str(n.lib.typeof(x)) for x in found]
+        return inside[0], types, [sums(n, x) for x in found]
 
     ours, theirs = both(results)
     if isinstance(theirs, Exception):

@@ -112,7 +112,8 @@ class Manual(NamedTuple):
         rest = spec_of(typeof(x))
         entries = [*spec.names(), *[()] * (len(rest) - len(spec))]
         outer_spec = [
-            (*[name for name in axes if name in explicit], *more)
+            # An evaluated result may have its sharding over them already.
+            (*[name for name in axes if name in explicit and name not in more], *more)
             for axes, more in zip(entries, rest, strict=True)
         ]
         state = reduction_of(typeof(x)).union(reduction_in(spec).along(explicit))
@@ -200,8 +201,10 @@ def _shard_map_type(
 
 def _shardings_of_results(manual: Manual, mesh: Any, out_specs: Specs, **params: Any) -> Shardings:
     """The shardings given by `out_specs`, unless types or other axes add to them."""
-    is_whole = {*mesh.axis_names} == {*manual.names} and not mesh.explicit_axes
-    if isinstance(mesh, AbstractMesh) or not is_whole:
+    if isinstance(mesh, AbstractMesh) or {*mesh.axis_names} != {*manual.names}:
+        return ()
+    # Types give the shardings over Explicit axes, but these do not say yet that a sum is due.
+    if mesh.explicit_axes and not any(spec.unreduced for spec in out_specs):
         return ()
     return tuple([NamedSharding(mesh, spec) for spec in out_specs])
 
