@@ -74,6 +74,15 @@ OPERATIONS = {
     "repeat": (lambda x: jnp.repeat(x, 2, axis=0), ["a, b"]),
     "split": (lambda x: jnp.split(x, 3, axis=1), ["a, 3"]),
     "broadcast_to": (lambda x: jnp.broadcast_to(x, (2, *x.shape)), ["a, b"]),
+    "pad": (lambda x: jnp.pad(x, ((1, 2), (x.shape[1], x.shape[0]))), ["a, b"]),
+    "linspace": (lambda x: jnp.linspace(0, 1, x.shape[0] + 1)[1:] + x, ["a"]),
+    "cumlogsumexp": (lambda x: lax.cumlogsumexp(x, 0), ["a, 3"]),
+    "unrolled scan": (
+        lambda x: lax.scan(lambda c, y: (c + y, c * y), jnp.zeros(3), x, unroll=2),
+        ["2*a, 3"],
+    ),
+    "interp": (lambda x: jnp.interp(x, jnp.arange(4.0), jnp.arange(4.0)), ["a"]),
+    "resize": (lambda x: glassjax.image.resize(x, (x.shape[0], 6), "linear"), ["a, 3"]),
     "eye": (lambda x: jnp.eye(x.shape[0]) + x, ["a, a"]),
     "tril": (jnp.tril, ["a, a"]),
     "arange": (lambda x: jnp.arange(x.shape[0]) + x, ["a"]),
@@ -180,3 +189,26 @@ def test_one_program_serves_all_sizes(name):
             found = glassjax.tree.leaves(program(*args))
             for x, y in zip(found, expected, strict=True):
                 np.testing.assert_allclose(x, y, rtol=2e-4, atol=1e-5)
+
+
+REFUSED = {
+    "fft along an axis": (jnp.fft.fft, "stablehlo.fft needs a number where the size is b"),
+    "associative scan": (lambda x: lax.associative_scan(jnp.add, x, axis=1), "its steps are"),
+    "permutation": (lambda x: random.permutation(random.key(0), x, axis=1), "how often it is"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_needs_a_number_says_so(name):
+    """JAX refuses the same."""
+    f, message = REFUSED[name]
+    x = glassjax.ShapeDtypeStruct(export.symbolic_shape("a, b"), "float32")
+    with pytest.raises(NotImplementedError, match=message):
+        export.export(glassjax.jit(f))(x)
+
+
+def test_a_transform_along_a_symbolic_axis_is_compiled_for_each_size():
+    transform = glassjax.jit(jnp.fft.fft, symbolic="a, b")
+    for shape in ((2, 3), (4, 8)):
+        x = array_of(shape, "float32")
+        np.testing.assert_allclose(transform(x), np.fft.fft(x), rtol=1e-4, atol=1e-4)

@@ -310,11 +310,12 @@ def _scan_in_blocks(
     """Scan blocks in parallel, each sequentially, then combine the results of the blocks.
 
     There are as many blocks as elements in a block, so that each element is combined with only two
-    others, and rounding errors grow with the square root of the number of elements.
+    others, and rounding errors grow with the square root of the number of elements. A symbolic
+    number of elements has no square root, so blocks have 64.
     """
     shape = typeof(x).shape
     size, rest = shape[axis], shape[:axis] + shape[axis + 1 :]
-    length = math.isqrt(max(size - 1, 0)) + 1
+    length = 64 if is_symbolic_dim(size) else math.isqrt(max(size - 1, 0)) + 1
     count = -(-size // length)
     missing = count * length - size
     x = shapes.transpose(x, [axis, *(i for i in range(len(shape)) if i != axis)])

@@ -151,7 +151,9 @@ class _Module:
 
 _NAME = re.compile(r"@([\w.$-]+)")
 _CALL = re.compile(r"\bcall @([\w.$-]+)")
-_CALL_SITE = re.compile(r"\bcall @([\w.$-]+)\(([^()]*)\) : \(([^()]*)\)")
+_CALL_SITE = re.compile(
+    r"\bcall @([\w.$-]+)\(([^()]*)\) : \(((?:[^()⟦]|⟦[^⟧]*⟧)*)\)"  # sizes may have parentheses
+)
 _HEAD = re.compile(
     r"(?P<begin>  func\.func (?:public |private )?@(?P<name>[\w.$-]+)\()"
     r"(?P<params>.*?)(?P<end>\) -> .*)"
