@@ -131,6 +131,17 @@ def test_taylor(options):
     assert errors[0] > 100 * errors[1] > 1e4 * errors[2]
 
 
+@pytest.mark.parametrize("options", one_in(2, ["--quick", ""]))
+def test_membrane(options):
+    """Newton's method converges quadratically; the height is 0.797 on a fine grid."""
+    printed = run("membrane.py", *options.split()).stdout
+    residuals = [float(x) for x in re.findall(r"residual (\S+),", printed)]
+    assert residuals[3] < residuals[2] / 10 < residuals[1] / 100
+    heights = re.findall(r"height (\S+)", printed)
+    assert float(heights[-1]) == pytest.approx(0.797, abs=0.005)
+    assert "@" in printed
+
+
 def test_layouts():
     printed = printed_by("layouts.py")
     assert re.search(r"^ +1  data=4,model=2 +fsdp +1\.6 ", printed, re.MULTILINE), printed
