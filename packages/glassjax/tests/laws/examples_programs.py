@@ -98,9 +98,9 @@ FUNCTIONS = {
     "jit": ([jit(product)], [(2, 3)], SMOOTH),
     "cond": ([choice], [(2, 3)], SMOOTH),
     "scan": ([rounds(False), rounds(True)], [(3, 2)], SMOOTH),
-    "checkpoint": ([checkpoint(product)], [(2, 3)], SMOOTH),
+    "remat2": ([checkpoint(product)], [(2, 3)], SMOOTH),
     "custom_call": ([product_with_rule], [(2, 3)], SMOOTH),
     "custom_vmap_call": ([product_with_batches], [(2, 3)], REAL),
-    "linear_solve": ([solve], [(3, 3), (3,)], REAL),
+    "custom_linear_solve": ([solve], [(3, 3), (3,)], REAL),
     "pallas_call": ([kernel], [(3, 2)], SMOOTH),
 }

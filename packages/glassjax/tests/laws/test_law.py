@@ -73,7 +73,7 @@ OF_KEYS = {
 # tests/devices/sharding.
 OF_AXES = {
     *("psum", "pmax", "pmin", "all_gather", "all_gather_invariant"),
-    *("psum_scatter", "all_to_all", "ppermute"),
+    *("reduce_scatter", "all_to_all", "ppermute"),
     *("axis_index", "pvary", "shard_map"),
     *("all_gather_reduced", "preduced", "reduced_vary_cast", "unreduced_psum"),
     *("unreduced_reduce_scatter", "vary_unreduced_cast"),

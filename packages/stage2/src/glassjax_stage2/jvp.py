@@ -83,7 +83,9 @@ def jvp_flat(
     return trace.unbox(outs)
 
 
-def defjvp(primitive: Primitive, *contributions: Callable[..., Any] | None) -> None:
+def defjvp(
+    primitive: Primitive, *contributions: Callable[..., Any] | None, jointly: bool = False
+) -> None:
     """Define the jvp rule of a primitive with one result by one formula per operand.
 
     Arguments:
@@ -92,6 +94,8 @@ def defjvp(primitive: Primitive, *contributions: Callable[..., Any] | None) -> N
             `t`, the tangent of that operand, and returns its contribution to the tangent of the
             result `out`. None, as the function or its result, means no contribution: the result
             does not depend smoothly on the operand.
+        jointly: whether the primitive is linear in its operands together, as a sum is. If all have
+            tangents, it is applied to these.
 
     >>> from glassjax_stage2 import jvp
     >>> cube_p = Primitive("cube")
@@ -103,6 +107,8 @@ def defjvp(primitive: Primitive, *contributions: Callable[..., Any] | None) -> N
 
     def formula_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         out = bind1(primitive, *primals, **params)
+        if jointly and not any(type(tangent) is Zero for tangent in tangents):
+            return [out], [bind1(primitive, *tangents, **params)]
         terms = []
         for contribution, tangent in zip(contributions, tangents, strict=True):
             if contribution is not None and type(tangent) is not Zero:

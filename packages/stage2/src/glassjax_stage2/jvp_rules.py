@@ -18,8 +18,8 @@ defjvp(p.cos_p, lambda t, out, x: neg(mul(t, sin(x))))
 defjvp(p.exp_p, lambda t, out, x: mul(t, out))
 defjvp(p.log_p, lambda t, out, x: div(t, x))
 
-defjvp(p.add_p, lambda t, out, x, y: t, lambda t, out, x, y: t)
-defjvp(p.sub_p, lambda t, out, x, y: t, lambda t, out, x, y: neg(t))
+defjvp(p.add_p, lambda t, out, x, y: t, lambda t, out, x, y: t, jointly=True)
+defjvp(p.sub_p, lambda t, out, x, y: t, lambda t, out, x, y: neg(t), jointly=True)
 defjvp(p.mul_p, lambda t, out, x, y: mul(t, y), lambda t, out, x, y: mul(x, t))
 defjvp(p.div_p, lambda t, out, x, y: div(t, y), lambda t, out, x, y: div(neg(mul(t, out)), y))
 defjvp(

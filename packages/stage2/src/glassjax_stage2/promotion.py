@@ -3,6 +3,7 @@
 The dialect in force decides the dtype.
 """
 
+import operator
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
@@ -61,12 +62,15 @@ def _promoted_types(
     # Scalars stay scalars; the shapes are in order, for messages.
     shape = broadcast_shapes(*dict.fromkeys(aval.shape for aval in avals if aval.shape))
     targets = [common.update(shape=shape if aval.shape else ()) for aval in avals]
-    return [None if target.accepts(x) else target for x, target in zip(avals, targets, strict=True)]
+    keeps = operator.is_ if dialect.converts_weak else ShapedArray.accepts
+    return [None if keeps(target, x) else target for x, target in zip(avals, targets, strict=True)]
 
 
 def cast(x: Any, target: ShapedArray) -> Any:
     """`x` with the dtype of `target`. Python numbers stay Python numbers if they can."""
-    if typeof(x).dtype == target.dtype:
+    if typeof(x).dtype == target.dtype and not (
+        dialect().converts_weak and typeof(x).weak_type and not target.weak_type
+    ):
         return x
     if isinstance(x, (int, float, complex)):
         return dialect().number(x, target)

@@ -160,7 +160,10 @@ class Dialect:
     Attributes:
         weak: the type of a Python number of each kind: boolean (never weak, as it has only one
             width), integer, real, complex.
+        converts_weak: whether promotion also converts weak arrays that have the right dtype.
     """
+
+    converts_weak = False
 
     # An integer of any class as an int, where a size, an axis or an index is needed.
     index: Callable[[Any], int] = staticmethod(lambda x: int(operator.index(x)))
@@ -173,6 +176,10 @@ class Dialect:
     def interpreter(self, cls: type[Any]) -> type[Any]:
         """The class to use for interpreters of class `cls`: that class, or a subclass."""
         return cls
+
+    def function(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function to use in place of one that a rule applies: that one, or a refinement."""
+        return function
 
     @lru_cache(maxsize=256)  # noqa: B019  # few dialects exist, and they are never given up
     def in_memory(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:

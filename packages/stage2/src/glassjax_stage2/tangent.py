@@ -7,7 +7,7 @@ import numpy as np
 
 from glassjax_stage2.functions import add
 from glassjax_stage2.promotion import broadcast_to
-from glassjax_stage2.shaped_array import ShapedArray, float0, is_inexact, typeof
+from glassjax_stage2.shaped_array import ShapedArray, dialect, float0, is_inexact, typeof
 from glassjax_stage2.trace import EvalTrace, Primitive, current_trace
 
 
@@ -46,10 +46,15 @@ def instantiate(tangent: Any) -> Any:
 @singledispatch
 def zeros(aval: ShapedArray) -> Any:
     """Zeros of a type. A staged program makes its own instead of keeping them as constants."""
-    if aval.dtype == float0 or (aval.shape and isinstance(current_trace(), EvalTrace)):
+    if isinstance(current_trace(), EvalTrace) and (aval.shape or aval.dtype == float0):
         return np.zeros(aval.shape, aval.dtype)
-    zero = aval.dtype.type(0)
+    zero = np.zeros((), aval.dtype)[()]
     return broadcast_to(zero.item() if aval.weak_type else zero, aval.shape)
+
+
+def add_tangents(x: Any, y: Any) -> Any:
+    """The sum of two tangents, or cotangents, of one value."""
+    return dialect().function(add)(x, y)
 
 
 def sum_of(terms: list[Any], aval: ShapedArray) -> Any:
@@ -60,7 +65,9 @@ def sum_of(terms: list[Any], aval: ShapedArray) -> Any:
     for term in terms:
         if typeof(term).shape not in ((), aval.shape):
             return term
-    return broadcast_to(reduce(add, terms), aval.shape) if terms else Zero(tangent_type(aval))
+    if not terms:
+        return Zero(tangent_type(aval))
+    return broadcast_to(reduce(add_tangents, terms), aval.shape)
 
 
 def check_out_tangent(primitive: Primitive, tangent: Any, out: Any) -> None:

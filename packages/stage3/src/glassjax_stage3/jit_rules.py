@@ -37,7 +37,7 @@ def _jit_jvp(
     nonzero = tuple(type(t) is not Zero for t in tangents)
     jvp_program, consts, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
     given = [t for t in tangents if type(t) is not Zero]
-    results = bind(jit_p, *consts, *primals, *given, name=f"jvp_{name}", jaxpr=jvp_program)
+    results = bind(jit_p, *consts, *primals, *given, name=name, jaxpr=jvp_program)
     count = len(jaxpr.outvars)
     computed = iter(results[count:])
     out_tangents = [
@@ -88,7 +88,7 @@ def _jit_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, jaxpr: Jaxpr, name: str
 ) -> tuple[list[Any], list[BatchDim]]:
     vmap_program, consts, out_dims = vmap_jaxpr(jaxpr, axis, tuple(dims))
-    outs = bind(jit_p, *consts, *values, name=f"vmap_{name}", jaxpr=vmap_program)
+    outs = bind(jit_p, *consts, *values, name=name, jaxpr=vmap_program)
     return outs, out_dims
 
 

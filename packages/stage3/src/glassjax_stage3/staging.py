@@ -8,7 +8,7 @@ import numpy as np
 from glassjax_stage1.interpreter import leaked_value_error
 from glassjax_stage2 import Primitive, ShapedArray, Trace, Tracer, typeof
 from glassjax_stage2.arguments import FlatFunction, argument_names, require_function
-from glassjax_stage2.shaped_array import dialect
+from glassjax_stage2.shaped_array import dialect, float0
 from glassjax_stage2.source import name_of, user_source
 from glassjax_stage2.tree import tree_flatten
 from glassjax_stage3.abstract_eval import abstract_eval
@@ -76,7 +76,8 @@ class JaxprTrace(Trace):
         if isinstance(x, Tracer) and x.interpreter not in self.stack():
             raise leaked_value_error(x, x.interpreter, x.source)
         aval = typeof(x)
-        if not aval.shape and not aval.dtype.names and self.is_literal(x):
+        is_number = not aval.dtype.names or aval.dtype == float0
+        if not aval.shape and is_number and self.is_literal(x):
             return Literal(x, aval)
         if id(x) not in self.constants:
             self.constants[id(x)] = Var(aval), x

@@ -27,7 +27,7 @@ def _jit_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns
     """A call of the known half, and a call of the unknown half on its residuals."""
     jaxpr, name = eqn.params["jaxpr"], eqn.params["name"]
     parts = split_jaxpr(jaxpr, tuple(unknown_ins))
-    known = {"jaxpr": parts.known, "name": f"known_{name}"}
+    known = {"jaxpr": parts.known, "name": name}
     unknown = {"jaxpr": parts.unknown, "name": name}
     return split_call(eqn, unknown_ins, parts.unknown_outs, parts.residuals, known, unknown)
 
@@ -41,7 +41,7 @@ def _jit_transpose(cts: Sequence[Any], *args: Any, jaxpr: Jaxpr, name: str) -> l
     program, consts, nonzero_ins = transpose_jaxpr(jaxpr, linear, nonzero)
     known = [x for x in args if not isinstance(x, UndefPrimal)]
     given = [ct for ct in cts if type(ct) is not Zero]
-    outs = iter(bind(jit_p, *consts, *known, *given, name=f"transpose_{name}", jaxpr=program))
+    outs = iter(bind(jit_p, *consts, *known, *given, name=name, jaxpr=program))
     return [next(outs) if is_nonzero else None for is_nonzero in nonzero_ins]
 
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from glassjax_stage2 import Primitive, ShapedArray, Zero, add, bind, reduce_sum, typeof
+from glassjax_stage2 import Primitive, ShapedArray, Zero, bind, reduce_sum, typeof
 from glassjax_stage2.arguments import FlatFunction, require_function
 from glassjax_stage2.jvp import check_tangents
 from glassjax_stage2.shaped_array import dialect
 from glassjax_stage2.source import name_of, on_behalf_of
-from glassjax_stage2.tangent import instantiate, tangent_type
+from glassjax_stage2.tangent import add_tangents, instantiate, tangent_type
 from glassjax_stage2.trace import Rules
 from glassjax_stage2.tree import tree_flatten, tree_unflatten
 from glassjax_stage3 import Jaxpr, JaxprEqn, Literal, Var
@@ -169,7 +169,7 @@ class BackwardPass:
         """Add a cotangent to those that arrived at `atom`."""
         if atom in self.linear and ct is not None and type(ct) is not Zero:
             total = self.cotangents.get(atom)
-            self.cotangents[atom] = ct if total is None else add(total, ct)
+            self.cotangents[atom] = ct if total is None else add_tangents(ct, total)
 
 
 def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:

@@ -19,7 +19,7 @@ Axes = tuple[int, ...]
 def _broadcast_back(ct: Any, x: UndefPrimal, *, axes: Shape) -> Any:
     """The transpose of a sum broadcasts the cotangent along the summed axes."""
     kept = [axis for axis in range(x.aval.ndim) if axis not in axes]
-    return broadcast_in_dim(ct, x.aval.shape, kept)
+    return broadcast_in_dim(ct, x.aval.shape, kept) if axes else ct
 
 
 def _sum_back(ct: Any, x: UndefPrimal, *, shape: Shape, broadcast_dimensions: Shape) -> Any:

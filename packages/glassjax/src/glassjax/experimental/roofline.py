@@ -393,7 +393,7 @@ _ELEMENTWISE = """
     erf_inv erf erfc lgamma add sub mul div rem and or xor gt lt ge le eq ne min max
 """
 _CUMULATIVE = "cummax cummin cumprod cumsum cumlogsumexp"
-_SCATTERS = "scatter_add scatter_max scatter_min scatter_mul"
+_SCATTERS = "scatter-add scatter-max scatter-min scatter-mul"
 _BY_NAME = {primitive.name: primitive for primitive in all_primitives()}
 
 for _primitive in all_primitives():
@@ -560,7 +560,7 @@ def _all_gather(ctx: Context, x: RooflineShape, **params: Any) -> RooflineResult
     return _ring(ctx, x.bytes)
 
 
-@_rule("psum_scatter")
+@_rule("reduce_scatter")
 def _psum_scatter(ctx: Context, x: RooflineShape, **params: Any) -> RooflineResult:
     return _ring(ctx, x.bytes / math.prod(_operand_sizes(ctx)))
 

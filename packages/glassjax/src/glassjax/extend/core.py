@@ -470,7 +470,7 @@ primitives = make_module(
             custom_call_p:custom_jvp_call_p custom_call_p:custom_vjp_call_p
         """,
         "glassjax.transforms.linear_call": "custom_linear_p:custom_lin_p",
-        "glassjax_stage2.primitives": "add_p:add_jaxvals_p",
+        "glassjax.lax.elementwise": "add_any_p:add_jaxvals_p",
         "glassjax_stage3.jit": "jit_p",
         "glassjax_stage4.stop_gradient": "stop_gradient_p",
     },

@@ -6,6 +6,7 @@ from typing import Any
 import glassjax_stage2 as stage2
 import glassjax_stage4 as stage4
 from glassjax.core import ClosedJaxpr, jaxpr_as_fun
+from glassjax.lax.elementwise import add_any_p as add_jaxvals_p
 from glassjax.primitives.methods import as_list, as_result, is_undefined_primal
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.jax_params import read, read_jaxpr
@@ -15,7 +16,6 @@ from glassjax_stage2 import Primitive, ShapedArray, Zero, jvp_rules
 from glassjax_stage2.functions import add as add_jaxvals
 from glassjax_stage2.jvp import JVPTrace, jvp_flat
 from glassjax_stage2.jvp import JVPTracer as _JVPTracer
-from glassjax_stage2.primitives import add_p as add_jaxvals_p
 from glassjax_stage2.tangent import instantiate as instantiate_zeros
 from glassjax_stage2.tangent import tangent_type
 from glassjax_stage2.trace import Rules

@@ -9,7 +9,7 @@ from glassjax.runtime.named_scope import marked
 from glassjax.settings.names import later
 from glassjax.shardings import types as resharding
 from glassjax.shardings.types import ShardedArray
-from glassjax_stage2 import Tracer, Zero, add, typeof
+from glassjax_stage2 import Tracer, Zero, typeof
 from glassjax_stage2.primitives import broadcast_in_dim_p
 from glassjax_stage2.source import on_behalf_of
 from glassjax_stage2.tangent import tangent_type
@@ -17,7 +17,7 @@ from glassjax_stage3 import Jaxpr, JaxprEqn, Literal, Var
 from glassjax_stage3.jaxpr import Atom
 from glassjax_stage4 import transpose as stage4
 
-_add = templates.copied(add)
+_add = templates.copied(later("glassjax.lax.elementwise", "add_any"))
 _cast_varying = later("glassjax.lax.collectives", "cast_cotangent")
 
 
@@ -71,7 +71,7 @@ class BackwardPass(stage4.BackwardPass):
             total = cotangents.get(atom)
             if total is not None:
                 with on_behalf_of(eqn.source):
-                    ct = _add(total, ct)
+                    ct = _add(ct, total)
             cotangents[atom] = ct
         return True
 

@@ -656,7 +656,7 @@ all_gather_p = collective(
     _shift_axis("axis"),
 )
 psum_scatter_p = collective(
-    "psum_scatter",
+    "reduce_scatter",
     lambda x, *, axis, size, **groups: ShapedArray(
         (*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype
     ),

@@ -193,7 +193,7 @@ def _index_vectors(axis: BatchAxis, starts: Values, dims: Sequence[BatchDim]) ->
         expand_dims(move_batch_dim(start, axis, dim, 0), 1)
         for start, dim in zip(starts, dims, strict=True)
     ]
-    return concatenate(columns, 1)
+    return concatenate(columns, 1) if len(columns) > 1 else columns[0]
 
 
 def _dynamic_slice_jvp(primals: Values, tangents: Values, *, slice_sizes: Shape) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -58,7 +57,7 @@ def reciprocal(x: ArrayLike) -> Array:
     >>> jnp.reciprocal(jnp.array([4.0, 0.0]))
     Array([0.25,  inf], dtype=float32)
     """
-    return stage2.reciprocal(x)
+    return bind1(integer_pow_p, x, y=-1)
 
 
 @operation(kinds="iufc")
@@ -70,6 +69,27 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
            [12, 22]], dtype=int32)
     """
     return stage2.add(x, y)
+
+
+add_any_p = Primitive("add_any")
+
+
+def add_any(x: Any, y: Any) -> Any:
+    """The sum of two tangents, or cotangents, of one value."""
+    return bind1(add_any_p, *stage2.promote(x, y))
+
+
+declare.declare(
+    add_any_p,
+    abstract_eval=arithmetic(add_any_p),
+    lower=declare.lower_by_types("add"),
+    vmap=elementwise(add_any_p),
+    sharding=by_elements(add_any_p),
+    reduction=reduction_rules.linear,
+    jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t),
+    transpose=(lambda ct, x, y: ct, lambda ct, x, y: ct),
+    jointly=True,
+)
 
 
 @operation(kinds="iufc")
@@ -189,6 +209,9 @@ declare.declare(
 )
 
 
+square_p = Primitive("square")
+
+
 @operation
 def square(x: ArrayLike) -> Array:
     """`x * x`.
@@ -196,7 +219,22 @@ def square(x: ArrayLike) -> Array:
     >>> lax.square(jnp.array([-2, 3]))
     Array([4, 9], dtype=int32)
     """
-    return integer_pow(x, 2)
+    return bind1(square_p, x)
+
+
+def _square_type(x: ShapedArray) -> list[ShapedArray]:
+    require_kind("square", "iufc", x)
+    return [x]
+
+
+declare.declare(
+    square_p,
+    abstract_eval=_square_type,
+    lower=declare.lower_by_primitives(lambda x: stage2.mul(x, x)),
+    vmap=elementwise(square_p),
+    sharding=by_elements(square_p),
+    jvp=(lambda t, out, x: t * (2 * x),),
+)
 
 
 one_minus_square_p = Primitive("one_minus_square")
@@ -474,10 +512,11 @@ declare.declare(
 # The larger and the smaller of two numbers, and clamping to a range.
 
 
-def _share(x: Any, other: Any, chosen: Any) -> Any:
-    """Return the share of a tangent that passes through operand `x`: 1, or 1/2 in a tie."""
-    weight = where(x == chosen, where(x == other, 0.5, 1.0), 0.0)
-    return stage2.astype(weight, typeof(chosen).dtype)
+def _share(larger_one: Any, other: Any, like: Any) -> Any:
+    """The share of a tangent that passes through the larger operand: 1, or 1/2 in a tie."""
+    is_larger, is_tie = stage2.gt(larger_one, other), stage2.eq(larger_one, other)
+    one, zero, half = (full_like(like, number) for number in (1, 0, 0.5))
+    return stage2.select_n(is_larger, stage2.select_n(is_tie, zero, half), one)
 
 
 # --8<-- [start:binary]
@@ -497,8 +536,8 @@ smaller = declare.binary(
     hlo="minimum",
     kinds="biufc",  # for `clamp`; `max` and `min` order complex numbers themselves
     jvp=(
-        lambda t, out, x, y: t * _share(x, y, out),
         lambda t, out, x, y: t * _share(y, x, out),
+        lambda t, out, x, y: t * _share(x, y, out),
     ),
 )
 # --8<-- [end:binary]
@@ -564,12 +603,21 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     return bind1(clamp_p, *stage2.promote(min, x, max))
 
 
-def _where_ordered(t: Any, *increasing: Any) -> Any:
-    """The tangent where the operands, or their real parts, are in ascending order, else 0."""
-    parts = [real(x) if typeof(x).dtype.kind == "c" else x for x in increasing]
-    for smaller_one, larger_one in itertools.pairwise(parts):
-        t = where(stage2.lt(smaller_one, larger_one), t, 0)
-    return t
+def _where(condition: Any, t: Any) -> Any:
+    return stage2.select_n(condition, full_like(t, 0), t)
+
+
+def _part(x: Any) -> Any:
+    """What is compared of a number."""
+    return real(x) if typeof(x).dtype.kind == "c" else x
+
+
+def _lt(x: Any, y: Any) -> Any:
+    return stage2.lt(_part(x), _part(y))
+
+
+def _gt(x: Any, y: Any) -> Any:
+    return stage2.gt(_part(x), _part(y))
 
 
 def _clamp_type(min: ShapedArray, x: ShapedArray, max: ShapedArray) -> list[ShapedArray]:
@@ -594,9 +642,9 @@ declare.declare(
     sharding=by_elements(clamp_p),
     sparsity=sparsity_rules.by_elements,
     jvp=(
-        lambda t, out, min, x, max: _where_ordered(t, x, min, max),
-        lambda t, out, min, x, max: _where_ordered(t, min, x, max),
-        lambda t, out, min, x, max: _where_ordered(t, max, x),
+        lambda t, out, min, x, max: _where(bitwise_and(_gt(min, x), _lt(min, max)), t),
+        lambda t, out, min, x, max: _where(bitwise_and(_gt(x, min), _lt(x, max)), t),
+        lambda t, out, min, x, max: _where(_gt(x, max), t),
     ),
 )
 

@@ -529,6 +529,14 @@ def _gather_sparsity(
     return [sparsity_rules.evaluated(gather_p, ids.astype(np.int32), places, **params)]
 
 
+def _gather_jvp(
+    t: Any, out: Any, x: Any, indices: Any, *, mode: GatherScatterMode, fill_value: Any, **rest: Any
+) -> Any:
+    """The elements of the tangent; that of a fill value is 0."""
+    fill = 0 if mode is GatherScatterMode.FILL_OR_DROP else None
+    return bind1(gather_p, t, indices, mode=mode, fill_value=fill, **rest)
+
+
 def _gather_transpose(
     ct: Any,
     x: UndefPrimal,
@@ -556,10 +564,7 @@ declare(
     sharding=_gather_sharding,
     sparsity=_gather_sparsity,
     jvp=[
-        # The fill value is a constant, so its tangent is 0.
-        lambda t, out, x, indices, *, fill_value, **params: bind1(
-            gather_p, t, indices, fill_value=0, **params
-        ),
+        _gather_jvp,
         None,
     ],
     transpose=[_gather_transpose, None],

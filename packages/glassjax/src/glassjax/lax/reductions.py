@@ -103,14 +103,9 @@ def _bounds(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 
 def _shared_among_ties(t: Any, out: Any, x: Any, *, axes: Shape) -> Any:
     """The mean of the tangents of those elements that equal the result."""
-    chosen = stage2.astype(x == _broadcast_back(out, typeof(x).shape, axes), typeof(x).dtype)
+    shape = [1 if axis in axes else size for axis, size in enumerate(typeof(x).shape)]
+    chosen = stage2.astype(x == shapes.reshape(out, shape), typeof(x).dtype)
     return reduce_sum(t * chosen, axes) / reduce_sum(chosen, axes)
-
-
-def _broadcast_back(x: Any, shape: Shape, axes: Shape) -> Any:
-    """`x` broadcast along the axes that a reduction removed from an array of shape `shape`."""
-    kept = [axis for axis in range(len(shape)) if axis not in axes]
-    return shapes.broadcast_in_dim(x, shape, kept)
 
 
 def _extreme_lower(

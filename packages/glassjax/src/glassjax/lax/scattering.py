@@ -444,7 +444,7 @@ def _scatter_of_winners(
 
 
 scatter_p = Primitive("scatter")
-scatter_add_p = Primitive("scatter_add")
+scatter_add_p = Primitive("scatter-add")
 scatter = _declare_scatter(
     scatter_p,
     """`operand` with updates put in. Where several coincide, one of them stays.
@@ -510,7 +510,7 @@ def _factor_of_updates(t: Any, out: Any, x: Any, indices: Any, updates: Any, **p
     return x * bind1(scatter_add_p, shapes.full_like(x, 0), indices, t, **params)
 
 
-scatter_mul_p = Primitive("scatter_mul")
+scatter_mul_p = Primitive("scatter-mul")
 scatter_mul = _declare_scatter(
     scatter_mul_p,
     """`operand` multiplied by updates.
@@ -566,7 +566,7 @@ def _extremal_of_updates(
     return total / count
 
 
-scatter_min_p = Primitive("scatter_min")
+scatter_min_p = Primitive("scatter-min")
 scatter_min = _declare_scatter(
     scatter_min_p,
     """The smaller of each element of `operand` and the updates for it.
@@ -586,7 +586,7 @@ scatter_min = _declare_scatter(
     "minimum",
     jvp=[_extremal_of_array, None, _extremal_of_updates],
 )
-scatter_max_p = Primitive("scatter_max")
+scatter_max_p = Primitive("scatter-max")
 scatter_max = _declare_scatter(
     scatter_max_p,
     """The larger of each element of `operand` and the updates for it.

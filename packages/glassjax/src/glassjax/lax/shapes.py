@@ -14,7 +14,7 @@ import glassjax_stage2 as stage2
 from glassjax.dtypes import DTypeLike
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax.conversion import convert_element_type
-from glassjax.lax.key_arrays import random_wrap
+from glassjax.lax.key_arrays import by_halves, random_wrap
 from glassjax.lax.sharding import placed_result
 from glassjax.primitives import reduction_rules, sparsity_rules
 from glassjax.primitives.declare import declare
@@ -23,13 +23,13 @@ from glassjax.runtime.array import Array, ArrayLike, check_shape, type_of
 from glassjax.runtime.operation import Creation, operation, require_counted_from_0
 from glassjax.settings import number_types
 from glassjax.shardings.sharding import Sharding
-from glassjax.shardings.types import sharded_like
+from glassjax.shardings.types import sharded_like, spec_of
 from glassjax_stage2 import Primitive, ShapedArray, bind1, promotion, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.functions import canonical_axes, ints, one_int
 from glassjax_stage2.shaped_array import Shape, dialect, python_scalars
 from glassjax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
-from glassjax_stage3.lowering import FunctionBuilder, Value, mlir_type
+from glassjax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 
 # Arrays made of a number, and of indices.
 
@@ -314,8 +314,16 @@ def expand_dims(array: ArrayLike, dimensions: int | Sequence[int]) -> Array:
     given = ints("expand_dims: dimensions", dimensions)
     ndim = len(shape) + len(given)
     new = canonical_axes("expand_dims", given, ndim)
+    if not new:
+        return array  # type: ignore[return-value]
     sizes = iter(shape)
-    return reshape(array, [1 if axis in new else next(sizes) for axis in range(ndim)])
+    kept = tuple([axis for axis in range(ndim) if axis not in new])
+    return stage2.broadcast_in_dim(
+        array, [1 if axis in new else next(sizes) for axis in range(ndim)], kept
+    )
+
+
+squeeze_p = Primitive("squeeze")
 
 
 @operation(static="dimensions")
@@ -332,7 +340,49 @@ def squeeze(array: ArrayLike, dimensions: int | Sequence[int]) -> Array:
     gone = canonical_axes("squeeze", dimensions, len(shape))
     if any(shape[axis] != 1 for axis in gone):
         raise ValueError(f"squeeze: axes {gone} of shape {shape} are not all of size 1")
-    return reshape(array, [size for axis, size in enumerate(shape) if axis not in gone])
+    return bind1(squeeze_p, array, dimensions=gone) if gone else array  # type: ignore[return-value]
+
+
+def _without(shape: Sequence[Any], dimensions: Shape) -> tuple[Any, ...]:
+    return tuple([each for axis, each in enumerate(shape) if axis not in dimensions])
+
+
+def _squeeze_type(x: ShapedArray, *, dimensions: Shape) -> list[ShapedArray]:
+    if any(not 0 <= axis < x.ndim or x.shape[axis] != 1 for axis in dimensions):
+        raise ValueError(f"squeeze: {dimensions} are not axes of size 1 of {x}")
+    return [ShapedArray(_without(x.shape, dimensions), x.dtype, x.weak_type)]
+
+
+def _squeeze_lower(
+    b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, dimensions: Shape
+) -> list[Value]:
+    (out,) = out_avals
+    return b.emit(f"stablehlo.reshape {x.name} : {signature([x], [out])}", out)
+
+
+def _squeeze_vmap(
+    batch_axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, dimensions: Shape
+) -> tuple[list[Any], list[BatchDim]]:
+    x = move_batch_dim(values[0], batch_axis, dims[0], 0)
+    return [squeeze(x, [axis + 1 for axis in dimensions])], [0]
+
+
+def _squeeze_sharding(
+    in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
+) -> list[Any]:
+    return [_without(spec_of(in_avals[0]), params["dimensions"])]
+
+
+declare(
+    squeeze_p,
+    abstract_eval=_squeeze_type,
+    lower=by_halves(_squeeze_lower),
+    vmap=_squeeze_vmap,
+    sharding=_squeeze_sharding,
+    reduction=reduction_rules.linear,
+    jvp=[lambda t, out, x, *, dimensions: squeeze(t, dimensions)],
+    transpose=[lambda ct, x, *, dimensions: expand_dims(ct, dimensions)],
+)
 
 
 # --8<-- [start:rev]

@@ -410,24 +410,16 @@ def _concatenate_vmap(axis: BatchAxis, values: Values, dims: _Dims, *, dimension
 def _concatenate_jvp(
     primals: Values, tangents: Values, *, dimension: int
 ) -> tuple[list[Any], list[Any]]:
-    out_tangent = concatenate([instantiate(t) for t in tangents], dimension)
-    return [concatenate(primals, dimension)], [out_tangent]
+    out = concatenate(primals, dimension)
+    return [out], [concatenate([instantiate(t) for t in tangents], dimension)]
 
 
 def _concatenate_transpose(cts: Values, *operands: Any, dimension: int) -> list[Any]:
     """Split the cotangent at the boundaries of the operands."""
-    (ct,) = cts
-    shape = typeof(ct).shape
-    in_cts = []
-    start = 0
-    for operand in operands:
-        is_linear = isinstance(operand, UndefPrimal)
-        limit = start + (operand.aval if is_linear else typeof(operand)).shape[dimension]
-        starts = [start if axis == dimension else 0 for axis in range(len(shape))]
-        limits = [limit if axis == dimension else size for axis, size in enumerate(shape)]
-        in_cts.append(slice(ct, starts, limits) if is_linear else None)
-        start = limit
-    return in_cts
+    avals = [x.aval if isinstance(x, UndefPrimal) else typeof(x) for x in operands]
+    parts = split(cts[0], [aval.shape[dimension] for aval in avals], dimension)
+    pairs = zip(operands, parts, strict=True)
+    return [part if isinstance(x, UndefPrimal) else None for x, part in pairs]
 
 
 declare(

@@ -15,7 +15,7 @@ import glassjax_stage2 as stage2
 from glassjax.errors.arguments import require_fit
 from glassjax.lax.elementwise import neg
 from glassjax.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gather
-from glassjax.lax.shapes import broadcasted_iota, reshape
+from glassjax.lax.shapes import broadcasted_iota, expand_dims
 from glassjax.primitives.declare import declare
 from glassjax.primitives.narrow_numbers import in_wide_numbers
 from glassjax.primitives.sharding_rules import by_batch, by_lines
@@ -44,7 +44,7 @@ def take_along(x: Any, indices: Any, axis: int) -> Any:
     numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
     return gather(
         x,
-        reshape(indices, (*shape, 1)),
+        expand_dims(indices, len(shape)),
         numbers,
         [min(1, size) for size in typeof(x).shape],
         mode=GatherScatterMode.PROMISE_IN_BOUNDS,
@@ -213,7 +213,7 @@ def _sort_jvp(
     if all(type(t) is Zero for t in tangents):
         outs = bind(sort_p, *primals, dimension=dimension, **params)
         return outs, list(tangents)
-    indices = broadcasted_iota(np.int32, shape, dimension)
+    indices = broadcasted_iota(np.uint32, shape, dimension)
     *outs, order = bind(sort_p, *primals, indices, dimension=dimension, **params)
     return outs, [t if type(t) is Zero else take_along(t, order, dimension) for t in tangents]
 

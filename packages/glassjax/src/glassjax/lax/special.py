@@ -84,7 +84,7 @@ erf_inv = declare.unary(
     """,
     hlo="chlo.erf_inv",
     kinds="f",
-    jvp=lambda t, out, x: t * (math.sqrt(math.pi) / 2) * exp(square(out)),
+    jvp=lambda t, out, x: (math.sqrt(math.pi) / 2) * (t * exp(square(out))),
 )
 
 

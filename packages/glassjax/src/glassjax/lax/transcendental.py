@@ -163,7 +163,7 @@ tanh = elementary(
     (Array([-1.,  0.,  1.], dtype=float32), '0.762')
     """,
     hlo="tanh",
-    jvp=lambda t, out, x: t * (1 - square(out)),
+    jvp=lambda t, out, x: t * one_minus_square(out),
 )
 logistic = elementary(
     "logistic",
@@ -215,7 +215,7 @@ sqrt = elementary(
     (Array([ 2., nan], dtype=float32), Array(0.+1.j, dtype=complex64, weak_type=True))
     """,
     hlo="sqrt",
-    jvp=lambda t, out, x: t / (out * 2),
+    jvp=lambda t, out, x: t * (0.5 / out),
 )
 rsqrt = elementary(
     "rsqrt",
@@ -225,7 +225,7 @@ rsqrt = elementary(
     Array([0.5, 2. ], dtype=float32)
     """,
     hlo="rsqrt",
-    jvp=lambda t, out, x: t * (out * -0.5 / x),
+    jvp=lambda t, out, x: t * (-0.5 * (out / x)),
 )
 cbrt = elementary(
     "cbrt",
@@ -281,7 +281,7 @@ acos = declare.unary(
     ('3.142', '1.571')
     """,
     hlo="chlo.acos",
-    jvp=lambda t, out, x: -(t * rsqrt(one_minus_square(x))),
+    jvp=lambda t, out, x: t * -rsqrt(one_minus_square(x)),
 )
 atan = declare.unary(
     "atan",

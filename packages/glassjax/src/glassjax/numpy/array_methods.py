@@ -99,8 +99,7 @@ def _power_of(operate: Method) -> Method:
     """The power of a tracer, as one operation; the stages multiply repeatedly."""
 
     def method(self: Any, other: Any) -> Any:
-        is_whole = type(other) is int and other != 2
-        return (Array.__pow__ if is_whole else operate)(self, other)
+        return (Array.__pow__ if type(other) is int else operate)(self, other)
 
     return method
 

@@ -12,8 +12,8 @@ from glassjax import lax
 from glassjax.dimensions.expressions import min_size, surely_at_least
 from glassjax.dtypes import finfo
 from glassjax.errors.tracebacks import hiding_frames
-from glassjax.lax.elementwise import where
 from glassjax.lax.sorting import take_along
+from glassjax.numpy.cases import where
 from glassjax.numpy.dtypes import to_common_dtype
 from glassjax.numpy.elementwise import remainder
 from glassjax.numpy.reductions import sum

@@ -10,7 +10,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import lax
-from glassjax.lax.elementwise import where
+from glassjax.numpy.cases import where
 from glassjax.numpy.creation import asarray, zeros_like
 from glassjax.numpy.dtypes import default_float
 from glassjax.numpy.floating_point import isfinite, isnan
@@ -221,7 +221,7 @@ mod = remainder
 
 
 def _has_sign_of_dividend_only(rest: Any, x2: Any) -> Any:
-    return (lax.sign(rest) != lax.sign(x2)) & (rest != 0)
+    return (stage2.lt(rest, 0) != stage2.lt(x2, 0)) & (rest != 0)
 
 
 @operation

@@ -11,7 +11,7 @@ import glassjax_stage2 as stage2
 from glassjax import lax
 from glassjax.dtypes import finfo
 from glassjax.errors.tracebacks import hiding_frames
-from glassjax.lax.elementwise import where
+from glassjax.numpy.cases import where
 from glassjax.numpy.dtypes import cast_into, default_float, to_common_dtype
 from glassjax.runtime.array import Array, ArrayLike, require_no_out
 from glassjax.runtime.operation import operation

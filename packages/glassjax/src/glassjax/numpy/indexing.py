@@ -755,7 +755,10 @@ def cut_out(x: Any, *operands: Any, pattern: Pattern) -> Any:
         if has_strides:
             out = lax.slice(out, [0] * len(strides), typeof(out).shape, strides)
     out = reverse(out, [axis for axis, step in enumerate(steps) if step < 0])
-    return lax.reshape(out, shape_of_cut(pattern))
+    axes = [entry for entry in pattern.entries if entry is not NEW_AXIS]
+    out = lax.squeeze(out, [i for i, entry in enumerate(axes) if isinstance(entry, int | Operand)])
+    cut = [entry for entry in pattern.entries if not isinstance(entry, int | Operand)]
+    return lax.expand_dims(out, [i for i, entry in enumerate(cut) if entry is NEW_AXIS])
 
 
 def window_of(

@@ -13,7 +13,7 @@ from glassjax.dtypes import finfo
 from glassjax.errors import ConcretizationTypeError
 from glassjax.errors.arguments import require_fit
 from glassjax.errors.tracebacks import hiding_frames
-from glassjax.lax.elementwise import where
+from glassjax.numpy.cases import where
 from glassjax.numpy.creation import eye, vander
 from glassjax.numpy.dtypes import default_int, dtype_of_mean, to_common_dtype
 from glassjax.numpy.indexing import known_value

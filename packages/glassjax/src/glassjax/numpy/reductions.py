@@ -12,7 +12,7 @@ import glassjax_stage2 as stage2
 from glassjax import lax
 from glassjax.dimensions.expressions import surely_at_least
 from glassjax.dtypes import DTypeLike
-from glassjax.lax import elementwise
+from glassjax.numpy import cases
 from glassjax.numpy.dtypes import computation_dtype, default_int, dtype_of_mean, dtype_of_sum
 from glassjax.runtime.array import Array, ArrayLike, require_no_out
 from glassjax.runtime.operation import operation
@@ -205,8 +205,8 @@ def var(
         result = _quotient(total, count - ddof if count > ddof else np.nan)
     else:  # neither the value nor its derivative divides by 0
         is_enough = count > ddof
-        result = _quotient(total, elementwise.where(is_enough, count - ddof, 1))
-        result = elementwise.where(is_enough, result, np.nan)
+        result = _quotient(total, cases.where(is_enough, count - ddof, 1))
+        result = cases.where(is_enough, result, np.nan)
     return lax.convert_element_type(result, dtype)
 
 
@@ -385,7 +385,7 @@ def _reduce_axes(
     require_no_out(name, out)
     require_boolean(name, where)
     if where is not None:
-        a = elementwise.where(where, a, neutral)
+        a = cases.where(where, a, neutral)
     axes = canonical_axes(name, axis, typeof(a).ndim)
     result = reduction(a, axes)
     return lax.expand_dims(result, axes) if keepdims else result
@@ -448,7 +448,7 @@ def _element_count(name: str, a: Any, axis: Axes, keepdims: bool, where: Any) ->
         count = math.prod(shape[i] for i in canonical_axes(name, axis, len(shape)))
         # a larger int would need 64 bits
         return float(count) if surely_at_least(count, 2**31) else count
-    ones = elementwise.where(where, lax.full(shape, 1, typeof(a).dtype), 0)
+    ones = cases.where(where, lax.full(shape, 1, typeof(a).dtype), 0)
     return _reduce_axes(name, lax.reduce_sum, ones, axis, None, keepdims, None, 0)
 
 
@@ -619,9 +619,7 @@ def _nan_extreme(
         return extreme(a, axis, out, keepdims, initial, where)
     chosen = extreme(_filled(a, never), axis, out, keepdims, initial, where)
     otherwise = np.nan if initial is None else lax.convert_element_type(initial, typeof(a).dtype)
-    return elementwise.where(
-        all(_is_nan(a), axis, keepdims=keepdims, where=where), otherwise, chosen
-    )
+    return cases.where(all(_is_nan(a), axis, keepdims=keepdims, where=where), otherwise, chosen)
 
 
 @operation(static=("axis", "dtype", "keepdims"))
@@ -742,7 +740,7 @@ def _nan_arg(
     index = arg(_filled(a, never), axis, out, keepdims)
     if not is_inexact(typeof(a).dtype):
         return index
-    return elementwise.where(all(_is_nan(a), axis, keepdims=bool(keepdims)), -1, index)
+    return cases.where(all(_is_nan(a), axis, keepdims=bool(keepdims)), -1, index)
 
 
 def _is_nan(a: Any) -> Any:
@@ -751,7 +749,7 @@ def _is_nan(a: Any) -> Any:
 
 def _filled(a: Any, number: float) -> Any:
     """`a` with NaN replaced, because even an unused NaN would make derivatives NaN."""
-    return elementwise.where(_is_nan(a), number, a) if is_inexact(typeof(a).dtype) else a
+    return cases.where(_is_nan(a), number, a) if is_inexact(typeof(a).dtype) else a
 
 
 def _taking_part(name: str, a: Any, where: Any) -> Any:
@@ -918,4 +916,4 @@ def _from_the_first(
 
 
 def _without_nan(a: Any, number: int) -> Any:
-    return elementwise.where(lax.ne(a, a), number, a)
+    return cases.where(lax.ne(a, a), number, a)

@@ -12,9 +12,8 @@ from glassjax import lax
 from glassjax.dimensions.expressions import is_symbolic_dim
 from glassjax.errors import ConcretizationTypeError
 from glassjax.errors.tracebacks import hiding_frames
-from glassjax.lax import elementwise
 from glassjax.lax.gathering import as_index, remainder
-from glassjax.numpy import shapes
+from glassjax.numpy import cases, shapes
 from glassjax.numpy.dtypes import cast_into, default_int, warn_if_lossy
 from glassjax.numpy.elementwise import truth
 from glassjax.numpy.indexing import known_value, why_unknown
@@ -62,7 +61,7 @@ def where(
         raise ValueError("where: give both x and y, or neither of them")
     if size is not None or fill_value is not None:
         raise ValueError("where: size and fill_value are for indices, and not given with x and y")
-    return elementwise.where(condition, x, y)
+    return cases.where(condition, x, y)
 
 
 @evaluated_by_library

@@ -17,8 +17,8 @@ from glassjax import lax
 from glassjax.errors import ConcretizationTypeError
 from glassjax.errors.arguments import require_fit
 from glassjax.errors.tracebacks import hiding_frames
-from glassjax.lax.elementwise import where
 from glassjax.lax.sorting import take_along
+from glassjax.numpy.cases import where
 from glassjax.numpy.dtypes import cast_into, default_int
 from glassjax.numpy.indexing import known_value
 from glassjax.numpy.reductions import any, count_nonzero

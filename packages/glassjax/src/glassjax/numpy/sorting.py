@@ -11,8 +11,8 @@ import glassjax_stage2 as stage2
 from glassjax import lax
 from glassjax.dimensions.expressions import is_symbolic_dim, surely_at_least
 from glassjax.dtypes import DTypeLike
-from glassjax.lax.elementwise import where
 from glassjax.lax.sorting import take_along
+from glassjax.numpy.cases import where
 from glassjax.numpy.dtypes import default_int, to_common_dtype
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.operation import operation

@@ -12,9 +12,9 @@ import numpy as np
 import glassjax_stage2 as stage2
 from glassjax import lax
 from glassjax.dtypes import DTypeLike
-from glassjax.lax.elementwise import where
 from glassjax.lax.sorting import take_along
 from glassjax.numpy import reductions
+from glassjax.numpy.cases import where
 from glassjax.numpy.creation import asarray, linspace
 from glassjax.numpy.differences import diff
 from glassjax.numpy.dtypes import default_float, default_int, dtype_of_mean, to_common_dtype

@@ -13,9 +13,9 @@ from glassjax import lax
 from glassjax.dtypes import DTypeLike
 from glassjax.errors import ConcretizationTypeError
 from glassjax.errors.tracebacks import hiding_frames
-from glassjax.lax.elementwise import where
 from glassjax.lax.gathering import GatherScatterMode, as_index, remainder, wrapped_index
 from glassjax.numpy import shapes
+from glassjax.numpy.cases import where
 from glassjax.numpy.dtypes import warn_if_lossy
 from glassjax.numpy.indexing import known_value
 from glassjax.numpy.shapes import shape

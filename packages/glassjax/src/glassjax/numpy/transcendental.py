@@ -9,13 +9,13 @@ from typing import Any
 import glassjax_stage2 as stage2
 from glassjax import lax
 from glassjax.dtypes import finfo
-from glassjax.lax.elementwise import where
 from glassjax.lax.formulas import (
     call_in_32_bits_at_least,
     in_32_bits_at_least,
     in_64_bits,
     with_derivatives,
 )
+from glassjax.numpy.cases import where
 from glassjax.numpy.dtypes import default_float
 from glassjax.numpy.elementwise import mod
 from glassjax.numpy.reductions import cumsum

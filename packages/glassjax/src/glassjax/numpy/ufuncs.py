@@ -13,10 +13,9 @@ import numpy as np
 import glassjax_stage2 as stage2
 from glassjax import lax
 from glassjax.dtypes import DTypeLike
-from glassjax.lax import elementwise
-from glassjax.lax.elementwise import where
 from glassjax.lax.shapes import broadcast_to
-from glassjax.numpy import reductions
+from glassjax.numpy import cases, reductions
+from glassjax.numpy.cases import where
 from glassjax.numpy.creation import asarray
 from glassjax.numpy.elementwise import truth
 from glassjax.numpy.taking import take
@@ -310,7 +309,7 @@ def _reduce_in_order(
     def reduce_step(total: Any, element: Any) -> Any:
         x, is_part = element
         new = lax.convert_element_type(function(total, x), dtype)
-        return new if is_part is None else elementwise.where(is_part, new, total), None
+        return new if is_part is None else cases.where(is_part, new, total), None
 
     total, _ = lax.scan(reduce_step, start, (rows, takes_part))
     return lax.expand_dims(total, axes) if keepdims else total
@@ -352,7 +351,7 @@ def _reduceat(function: ufunc, a: Any, indices: Any, *, axis: int, dtype: Any) -
         is_inside = (place > indices) & (place < ends)
         is_inside = lax.expand_dims(is_inside, range(1, others + 1))
         new = lax.convert_element_type(function(totals, x), dtype)
-        return elementwise.where(is_inside, new, totals), None
+        return cases.where(is_inside, new, totals), None
 
     totals, _ = lax.scan(segment_step, start, (lax.iota(typeof(indices).dtype, size), rows))
     return moveaxis(totals, 0, along)
@@ -416,7 +415,7 @@ def _bitwise_reduce(kind: str) -> Callable[..., Any]:
         if letter_of(a_dtype) not in "biu":
             raise ValueError(f"bitwise_{kind}.reduce: expected integers, found {typeof(a)}")
         if where is not None:
-            a = elementwise.where(where, a, np.asarray(neutral).astype(a_dtype)[()])
+            a = cases.where(where, a, np.asarray(neutral).astype(a_dtype)[()])
         axes = canonical_axes("reduce", axis, typeof(a).ndim)
         total = reduction(a, axes)
         total = lax.expand_dims(total, axes) if keepdims else total
@@ -460,7 +459,7 @@ def _log_of_total(
     a = to_inexact(a)
     real = lax.real(a) if typeof(a).dtype.kind == "c" else a
     largest = reductions.max(real, axis, keepdims=True, initial=-math.inf, where=where)
-    largest = lax.stop_gradient(elementwise.where(lax.is_finite(largest), largest, 0))
+    largest = lax.stop_gradient(cases.where(lax.is_finite(largest), largest, 0))
     offset = lax.convert_element_type(largest, typeof(a).dtype)
     total = reductions.sum(lax.exp(a - offset), axis, keepdims=True, where=where)
     out = lax.log(total) + offset

@@ -314,7 +314,7 @@ def declare(
     if callable(jvp):
         stage2.jvp_rules[primitive] = jvp
     elif jvp:
-        stage2.defjvp(primitive, *jvp)
+        stage2.defjvp(primitive, *jvp, jointly=jointly)
     else:
         stage2.defzero(primitive)
         piecewise_constant.add(primitive)

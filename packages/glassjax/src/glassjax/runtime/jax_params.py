@@ -274,7 +274,7 @@ def _primitive_named(name: str) -> Primitive:
     return next(primitive for primitive in abstract_eval_rules if primitive.name == name)
 
 
-COMBINE = {f"scatter_{name}": name for name in ("add", "mul", "min", "max")}
+COMBINE = {f"scatter-{name}": name for name in ("add", "mul", "min", "max")}
 ELEMENTARY = (
     "cbrt", "cos", "erfc", "exp", "exp2", "expm1", "log", "log1p", "logistic", "rsqrt", "sin",
     "sqrt", "tan", "tanh",
@@ -309,5 +309,5 @@ _WORDS: dict[str, Words] = {
     "jit": Words(_write_jit, _read_jit),
     "scan": Words(_write_scan, _read_scan),
     "while": _renamed(cond_consts="cond_nconsts", body_consts="body_nconsts"),
-    "checkpoint": _renamed(again="differentiated"),
+    "remat2": _renamed(again="differentiated"),
 }

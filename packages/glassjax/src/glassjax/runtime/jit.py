@@ -403,7 +403,7 @@ class PjitFunction(PickledByName, programs.Called):
         found: CompilationForAllSizes = self._programs[key]
         return found
 
-    def _bind(self, args: Any, kwargs: Any) -> Any:
+    def _bind(self, args: Any, kwargs: Any, name: str | None = None) -> Any:
         """A call inside a transformation, which sees one primitive that holds a program."""
         signature, leaves = self._signature_of(signatures.settings_here(), args, kwargs)
         traced = self._traced_for(signature, args, kwargs)
@@ -412,7 +412,7 @@ class PjitFunction(PickledByName, programs.Called):
         given = self._given_places
         if given.have_shardings:
             leaves = _constrain_results(leaves, self._places_of(leaves, args, kwargs).shardings)
-        outs = bind(jit_p, *consts, *leaves, jaxpr=traced.jaxpr, name=self._name)
+        outs = bind(jit_p, *consts, *leaves, jaxpr=traced.jaxpr, name=name or self._name)
         outs = _constrain_results(outs, given.result_shardings(traced.out_tree))
         return tree_unflatten(traced.out_tree, outs)
 

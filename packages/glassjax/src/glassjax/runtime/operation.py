@@ -14,6 +14,7 @@ from glassjax.errors.arguments import blame_argument, hints_of, is_of_numbers, r
 from glassjax.runtime import array
 from glassjax.runtime.evaluation import library_evaluation
 from glassjax.runtime.jit import PjitFunction
+from glassjax.runtime.nesting import name_of_call, nests_calls
 from glassjax.runtime.pipeline import CompileOptions
 from glassjax.runtime.places import DefaultPlacement, Places
 from glassjax.runtime.signature import StaticArguments
@@ -60,17 +61,21 @@ class Operation(PjitFunction):
                 return out
         here = dialect()
         args, kwargs = array.with_own_conversions(args, kwargs)
+        run = self._as_call if nests_calls() and name_of_call(self._fun) else self._fun
         is_in_function = here is not numpys_dialect and here.in_function is here  # type: ignore[attr-defined]
         # Another function of the library calls: its number types are in force, and its arguments
         # were checked when the user passed them.
         if is_in_function:
-            return self._fun(*args, **kwargs)
+            return run(*args, **kwargs)
         with set_number_types(types_in_function()):
             if here is not numpys_dialect:
-                return self._fun(*args, **kwargs)
+                return run(*args, **kwargs)
             args, kwargs = tree_map(adopted, (args, kwargs))
             with adopted_traces():  # in a stage's transformation
-                return self._fun(*args, **kwargs)
+                return run(*args, **kwargs)
+
+    def _as_call(self, *args: Any, **kwargs: Any) -> Any:
+        return self._bind(args, kwargs, name_of_call(self._fun))
 
     def __repr__(self) -> str:
         return f"<operation {self._name}>"

@@ -215,7 +215,7 @@ def printed(eqn: JaxprEqn) -> tuple[str, Params]:
         del ordered["axis_index_groups"]
     if "name" in ordered:
         ordered = {"name": ordered.pop("name")} | ordered
-    return _NAMES.get(name, name), ordered
+    return name, ordered
 
 
 def _print_custom_call(params: Params) -> Params:
@@ -302,7 +302,7 @@ def _precision(text: str) -> str:
 _REDUCING = ("psum", "pmax", "pmin")
 _CASTS = ("pvary", "preduced", "vary_unreduced_cast", "reduced_vary_cast")
 _GATHERING = ("all_gather", "all_gather_reduced")
-_SCATTERING = ("psum_scatter", "unreduced_reduce_scatter")
+_SCATTERING = ("reduce_scatter", "unreduced_reduce_scatter")
 _COLLECTIVES = (
     *_REDUCING, "unreduced_psum", *_GATHERING, *_SCATTERING, "all_to_all", "ppermute", *_CASTS,
 )  # fmt: skip
@@ -322,15 +322,8 @@ _RULES: dict[str, Callable[[Params, JaxprEqn], Params]] = {
     **dict.fromkeys(_GATHERING, _all_gather),
     **dict.fromkeys(_SCATTERING, _psum_scatter),
     "all_to_all": _all_to_all,
-    "linear_solve": _linear_solve,
+    "custom_linear_solve": _linear_solve,
     **dict.fromkeys(jax_params.ELEMENTARY, _without_default(accuracy=None)),
-}
-
-_NAMES = {
-    "checkpoint": "remat2",
-    "linear_solve": "custom_linear_solve",
-    "psum_scatter": "reduce_scatter",
-    **{name: name.replace("_", "-") for name in jax_params.COMBINE},
 }
 
 

@@ -14,6 +14,7 @@ import glassjax_stage3 as stage3
 from glassjax.dimensions.expressions import Dimension, as_array
 from glassjax.runtime.array import Array
 from glassjax.runtime.evaluation import adds_equations, device_trace, evaluators
+from glassjax.runtime.nesting import nests_calls
 from glassjax.runtime.signature import StaticArguments, exact_type
 from glassjax.settings.config import Switch
 from glassjax.settings.number_types import withheld_warnings
@@ -210,6 +211,11 @@ class JaxprTrace(TakesTemplates, PlainJaxprTrace):
 
     tracer = library_tracer(JaxprTracer)
     takes_templates = True
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        if nests_calls():
+            self.takes_templates = False
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
         if primitive is template_p:

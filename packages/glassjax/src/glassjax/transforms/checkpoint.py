@@ -352,7 +352,7 @@ saving_rules[jit_p] = save_in_call
 
 # Parameters: the program; the policy; `prevent_cse`, whether to hide recomputation from XLA; and
 # `again`, whether the program recomputes, as the unknown half of a split program may do.
-checkpoint_p = Primitive("checkpoint", higher_order=True)
+checkpoint_p = Primitive("remat2", higher_order=True)
 calls.add(checkpoint_p)
 
 

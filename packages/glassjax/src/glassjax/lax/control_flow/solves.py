@@ -252,7 +252,7 @@ class Equations(NamedTuple):
 
 # Operands: the constants of each program, in the order of `Equations`, then the right-hand side.
 # Each program takes its constants first.
-linear_solve_p = stage2.Primitive("linear_solve", higher_order=True)
+linear_solve_p = stage2.Primitive("custom_linear_solve", higher_order=True)
 
 
 @evaluated_by_library

@@ -12,10 +12,10 @@ import numpy as np
 import glassjax_stage2 as stage2
 from glassjax import lax
 from glassjax import numpy as jnp
-from glassjax.lax.elementwise import where
 from glassjax.lax.formulas import horner, in_32_bits_at_least, in_64_bits, to_64_bits
 from glassjax.lax.special import exp_of_square
 from glassjax.numpy import transcendental
+from glassjax.numpy.cases import where
 from glassjax.numpy.dtypes import default_float
 from glassjax.primitives.declare import Unary, binary, lower_by_primitives, unary
 from glassjax.runtime.array import Array, ArrayLike

@@ -10,11 +10,11 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import lax
-from glassjax.lax.elementwise import where
 from glassjax.lax.formulas import artanh_series, in_64_bits, to_64_bits, where_any
 from glassjax.lax.incomplete_beta import by_parts, log_beta
 from glassjax.lax.shapes import steps_of
 from glassjax.lax.special import LANCZOS_SHIFT, lanczos_sum, log_gamma, log_of_normal
+from glassjax.numpy.cases import where
 from glassjax.numpy.dtypes import default_float
 from glassjax.numpy.reductions import sum
 from glassjax.numpy.transcendental import real_arrays, real_floats, strong_floats

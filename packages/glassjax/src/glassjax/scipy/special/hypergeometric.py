@@ -14,9 +14,9 @@ import glassjax_stage2 as stage2
 from glassjax import lax
 from glassjax import numpy as jnp
 from glassjax.errors.tracebacks import hiding_frames
-from glassjax.lax.elementwise import where
 from glassjax.lax.formulas import converge, in_64_bits
 from glassjax.lax.shapes import steps_of
+from glassjax.numpy.cases import where
 from glassjax.numpy.dtypes import computation_dtype, default_float
 from glassjax.numpy.transcendental import real_arrays, real_floats, strong_floats
 from glassjax.primitives import sparsity_rules

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from glassjax import lax, nn
-from glassjax.lax.elementwise import where
 from glassjax.lax.formulas import in_32_bits_at_least, in_64_bits
+from glassjax.numpy.cases import where
 from glassjax.numpy.transcendental import real_arrays, real_floats, strong_floats
 from glassjax.primitives.declare import Unary, binary, lower_by_primitives, unary
 from glassjax.runtime.array import Array, ArrayLike

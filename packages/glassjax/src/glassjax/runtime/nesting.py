@@ -1,0 +1,73 @@
+"""Programs nested as in JAX: a call where JAX's own function is jitted.
+
+The functions of this library are written into a program as the operations that they consist of,
+which traces faster. JAX jits many of them, so that in its programs they are calls. Readers of
+programs that look for these calls find them in programs traced `as_nested_calls`.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+from glassjax.settings.number_types import NumbersOption
+from glassjax_stage2.shaped_array import dialect
+
+_option = NumbersOption(
+    "nested_calls", bool, False, "Whether library functions that JAX jits are calls in programs."
+)
+
+# By room, the functions that JAX jits; `name:other` is a call named `other`.
+_JITTED = {
+    "lax": "dynamic_index_in_dim fft",
+    "numpy.cases": "where:_where",
+    "numpy": """
+        allclose append argsort atleast_1d atleast_2d atleast_3d clip convolve corrcoef cov cross
+        cumprod cumsum diag:_diag diagonal diff flip:_flip floor_divide hypot interp:_interp isclose
+        kron linspace:_linspace logspace:_logspace median mod:remainder nan_to_num pad:_pad
+        percentile piecewise:_piecewise polyval ptp:_ptp quantile remainder
+        rot90 round searchsorted sinc sort std:_std take:_take take_along_axis trace tril triu
+        var:_var
+    """,
+    "numpy.linalg": "cholesky det eigh inv norm qr slogdet solve svd",
+    "numpy.fft": "fft ifft rfft irfft",
+    "nn": """
+        celu elu glu hard_tanh leaky_relu log_sigmoid log_softmax one_hot:_one_hot selu silu
+        soft_sign softplus standardize
+    """,
+    "random": """
+        bernoulli:_bernoulli exponential:_exponential gumbel:_gumbel laplace:_laplace
+        normal:_normal permutation:_shuffle randint:_randint
+        truncated_normal:_truncated_normal uniform:_uniform
+    """,
+    "scipy.linalg": "expm cho_factor:_cholesky solve_triangular:_solve_triangular",
+}
+_NAMES = {
+    (room, name): jitted or name
+    for room, names in _JITTED.items()
+    for name, _, jitted in (each.partition(":") for each in names.split())
+}
+
+
+@contextmanager
+def as_nested_calls() -> Iterator[None]:
+    """A context in which programs are traced with calls where JAX has them."""
+    with _option.override(True):
+        yield
+
+
+def nests_calls() -> bool:
+    """Return True if library functions that JAX jits become calls."""
+    settings = getattr(dialect(), "settings", None)
+    return settings is not None and settings.nested_calls
+
+
+@lru_cache(maxsize=4096)
+def name_of_call(function: Callable[..., Any]) -> str | None:
+    """The name of the call of a library function in JAX's programs; None if it is inlined."""
+    module = function.__module__.removeprefix("glassjax.")
+    while module:
+        if found := _NAMES.get((module, function.__name__)):
+            return found
+        module = module.rpartition(".")[0]
+    return None
