@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from glassjax.extend import linear_util as lu
-from glassjax.extend.linear_util import DebugInfo, WrappedFun
+from glassjax.extend.linear_util import WrappedFun
 from glassjax.runtime.array import type_of
+from glassjax.runtime.printed_jaxpr import DebugInfo
 from glassjax.settings.number_types import library_number_types, set_number_types
 from glassjax_stage2 import ShapedArray
 from glassjax_stage2.arguments import argument_names

@@ -19,6 +19,7 @@ from typing import Any
 from glassjax import version as version_of_library
 from glassjax.as_jax.names import AbsentLoader, coverage, spec_of_absent
 from glassjax.as_jax.private import MODULES, PrivateLoader, private_spec, set_attributes
+from glassjax.runtime.nesting import Stagings
 from glassjax.settings.config import config
 from glassjax.xla.clients import import_module
 
@@ -48,7 +49,8 @@ def install_as_jax(version: str = VERSION) -> None:
     """Let `import jax` mean glassjax, in this process and those that it starts.
 
     `jax`, `jax.numpy` and all other modules are then the very modules of glassjax; `jaxlib` stays
-    the real one. Programs that read `jax.__version__`, or ask for the installed version of `jax`,
+    the real one. `jax.make_jaxpr` nests calls as JAX does, for programs that read its result.
+    Programs that read `jax.__version__`, or ask for the installed version of `jax`,
     find `version`. Processes started from here do the same, by the environment variables
     `GLASSJAX_AS_JAX` and `PYTHONPATH`. A second call changes the version. Settings are taken from
     JAX's environment variables, such as `JAX_ENABLE_X64`, where glassjax's own are not set.
@@ -85,6 +87,7 @@ def install_as_jax(version: str = VERSION) -> None:
     sys.meta_path.append(_FinderOfAbsent())
     version_of_library.stand_in_for(version)
     set_attributes()
+    Stagings.nest = True
     logging.getLogger("glassjax").parent = logging.getLogger("jax")  # programs listen to it
     os.environ[VARIABLE] = version
     _set_python_path([SHIM, *_python_path()])
@@ -106,6 +109,7 @@ def remove_as_jax() -> None:
             if is_made or name in _ELSEWHERE:
                 vars(modules[parent]).pop(child, None)
     version_of_library.stand_in_for(None)
+    Stagings.nest = False
     logging.getLogger("glassjax").parent = logging.root
     os.environ.pop(VARIABLE, None)
     _set_python_path([path for path in _python_path() if path != SHIM])

@@ -8,9 +8,9 @@ import numpy as np
 
 from glassjax import core
 from glassjax import ref as references
-from glassjax.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, Var, jaxpr_as_fun
+from glassjax.core import JaxprEqn, Literal, Primitive, Var, jaxpr_as_fun
 from glassjax.errors import ConcretizationTypeError, InconclusiveDimensionOperation, JaxprTypeError
-from glassjax.extend.linear_util import DebugInfo, wrap_init
+from glassjax.extend.linear_util import wrap_init
 from glassjax.lax.primitive_names import inlined, primitive_named
 from glassjax.primitives import higher_order
 from glassjax.primitives.axes import names_here
@@ -19,6 +19,8 @@ from glassjax.primitives.methods import Effect
 from glassjax.runtime.array import is_value
 from glassjax.runtime.effects import AbstractToken, Token
 from glassjax.runtime.evaluation import evaluated_by_library, library_evaluation
+from glassjax.runtime.nesting import nested_calls
+from glassjax.runtime.printed_jaxpr import DebugInfo, as_printed
 from glassjax.settings.facades import make_module
 from glassjax.settings.names import list_public_names
 from glassjax.settings.tracers import Tracer
@@ -139,6 +141,55 @@ def trace_state_clean() -> bool:
 array_types = {np.ndarray, np.generic}
 
 
+class _Programs(type):
+    """The class of `Jaxpr`, to which programs with constants belong, and those without."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, core.Jaxpr | core.ClosedJaxpr)
+
+
+class Jaxpr(metaclass=_Programs):
+    """A program, with its constants if it has any: JAX has one class for both.
+
+    Arguments:
+        constvars: the variables of its constants; or a program, with its constants as `invars`.
+        invars: the variables of its arguments.
+        outvars: its results, variables and literals.
+        eqns: its equations, in order.
+        effects: ignored: primitives declare their effects.
+        debug_info: the `DebugInfo` of the function that it was traced from.
+        is_high: must be False.
+        consts: the values of its constants.
+
+    >>> from glassjax.extend.core import ClosedJaxpr, Jaxpr
+    >>> program = glassjax.make_jaxpr(lambda x: -x)(2.0)
+    >>> isinstance(program, Jaxpr), isinstance(program.jaxpr, Jaxpr), ClosedJaxpr is Jaxpr
+    (True, True, True)
+    >>> ClosedJaxpr(Jaxpr([], program.invars, program.outvars, program.eqns), [])
+    { lambda ; a:f32[]. let b:f32[] = neg a in (b,) }
+    """
+
+    def __new__(
+        cls,
+        constvars: Any,
+        invars: Sequence[Any] | None = None,
+        outvars: Sequence[Any] | None = None,
+        eqns: Sequence[JaxprEqn] | None = None,
+        effects: Any = None,
+        debug_info: DebugInfo | None = None,
+        is_high: bool = False,
+        consts: Sequence[Any] | None = None,
+    ) -> Any:
+        if isinstance(constvars, Jaxpr):
+            return as_printed(core.ClosedJaxpr(constvars.jaxpr, list(invars or ())))
+        given = [*(invars or ())], [*(eqns or ())], [*(outvars or ())]
+        program = as_printed(core.ClosedJaxpr(core.Jaxpr([*constvars], *given), []), debug_info)
+        return program.jaxpr if consts is None else core.ClosedJaxpr(program.jaxpr, [*consts])
+
+
+ClosedJaxpr = Jaxpr
+
+
 class DropVar(Var):
     """The variable of a result that nothing uses. Equations here name all of their results."""
 
@@ -147,7 +198,7 @@ Effects = frozenset[Effect]
 no_effects: Effects = frozenset()
 
 
-def check_jaxpr(jaxpr: Jaxpr) -> None:
+def check_jaxpr(jaxpr: core.Jaxpr) -> None:
     """Verify that a jaxpr is well formed and its types are consistent.
 
     Raises:
@@ -180,17 +231,15 @@ def gensym() -> Any:
     return Var
 
 
-def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
+def jaxprs_in_params(params: dict[str, Any]) -> Iterator[core.Jaxpr]:
     """The jaxprs among the parameters of an equation."""
     for value in params.values():
         for each in value if isinstance(value, tuple | list) else (value,):
             if isinstance(each, Jaxpr):
-                yield each
-            elif isinstance(each, ClosedJaxpr):
                 yield each.jaxpr
 
 
-def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
+def subjaxprs(jaxpr: core.Jaxpr) -> Iterator[core.Jaxpr]:
     """The jaxprs among the parameters of the equations of `jaxpr`."""
     for eqn in jaxpr.eqns:
         yield from core.inner_jaxprs(eqn)
@@ -311,8 +360,8 @@ def register_call_primitive_rules(
     attributes.higher_order = True
 
     @evaluated_by_library
-    def call_impl(*args: Any, call_jaxpr: Jaxpr | ClosedJaxpr, **params: Any) -> list[Any]:
-        if isinstance(call_jaxpr, ClosedJaxpr):
+    def call_impl(*args: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
+        if call_jaxpr.constvars:
             args = (*call_jaxpr.consts, *args)
             call_jaxpr = consts_as_invars(call_jaxpr.jaxpr)
         return core.bind(prim, *args, call_jaxpr=call_jaxpr, **params)
@@ -320,7 +369,7 @@ def register_call_primitive_rules(
     attributes.bind = call_impl
 
     def call_jvp(
-        primals: Values, tangents: Values, *, call_jaxpr: Jaxpr, **params: Any
+        primals: Values, tangents: Values, *, call_jaxpr: core.Jaxpr, **params: Any
     ) -> tuple[list[Any], list[Any]]:
         nonzero = tuple(type(t) is not core.Zero for t in tangents)
         program, consts, out_nonzero = jvp_jaxpr(call_jaxpr, nonzero)
@@ -337,13 +386,13 @@ def register_call_primitive_rules(
         dims: Sequence[BatchDim],
         /,
         *,
-        call_jaxpr: Jaxpr,
+        call_jaxpr: core.Jaxpr,
         **params: Any,
     ) -> tuple[list[Any], list[BatchDim]]:
         program, consts, out_dims = vmap_jaxpr(call_jaxpr, axis, tuple(dims))
         return core.bind(prim, *consts, *values, call_jaxpr=program, **params), out_dims
 
-    def call_transpose(cts: Values, *args: Any, call_jaxpr: Jaxpr, **params: Any) -> list[Any]:
+    def call_transpose(cts: Values, *args: Any, call_jaxpr: core.Jaxpr, **params: Any) -> list[Any]:
         linear = tuple(isinstance(x, core.UndefPrimal) for x in args)
         nonzero = tuple(type(ct) is not core.Zero for ct in cts)
         program, consts, nonzero_ins = transpose_jaxpr(call_jaxpr, linear, nonzero)
@@ -358,7 +407,7 @@ def register_call_primitive_rules(
         return split_call(eqn, unknown_ins, parts.unknown_outs, parts.residuals, *halves)
 
     def call_lower(
-        b: FunctionBuilder, out_avals: Sequence[ShapedArray], *args: Value, call_jaxpr: Jaxpr,
+        b: FunctionBuilder, out_avals: Sequence[ShapedArray], *args: Value, call_jaxpr: core.Jaxpr,
         **params: Any,
     ) -> list[Value]:  # fmt: skip
         return higher_order.program_lower(name or prim.name)(b, out_avals, *args, jaxpr=call_jaxpr)
@@ -435,7 +484,7 @@ def _swap(ref: Any, value: Any, *transforms: Any, tree: Any) -> Any:
 
 def _bind_params_with_function(params: dict[str, Any]) -> dict[str, Any]:
     """The parameters; the function with the derivative is the first of `subfuns`."""
-    function = wrap_init(jaxpr_as_fun(ClosedJaxpr(params["jaxpr"], [])))
+    function = wrap_init(jaxpr_as_fun(core.ClosedJaxpr(params["jaxpr"], [])))
     return {**params, "subfuns": (function,)}
 
 
@@ -504,6 +553,7 @@ __all__ = [
     "jaxpr_as_fun",
     "jaxprs_in_params",
     "mapped_aval",
+    "nested_calls",
     "new_jaxpr_eqn",
     "no_effects",
     "nonempty_axis_env_DO_NOT_USE",

@@ -6,28 +6,7 @@ results, and then yields its own results.
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
-
-
-class DebugInfo(NamedTuple):
-    """A description of a traced function, for messages.
-
-    Attributes:
-        traced_for: the transformation.
-        func_src_info: the name of the function, possibly followed by its place in the source.
-        arg_names: the names of its arguments, if they are known.
-        result_paths: the names of its results, if they are known.
-    """
-
-    traced_for: str
-    func_src_info: str
-    arg_names: tuple[str, ...] | None = None
-    result_paths: tuple[str, ...] | None = None
-
-    @property
-    def func_name(self) -> str:
-        """The name of the function."""
-        return self.func_src_info.partition(" ")[0]
+from typing import Any
 
 
 class StoreException(Exception):

@@ -65,7 +65,7 @@ def primitive_named(module: str, name: str, among: Container[str] | None = None)
 def _primitive_by_name(primitives: Iterable[Primitive], name: str) -> Primitive | None:
     for primitive in primitives:
         # Stage 4 also has a `cond`, of two branches; the name means the library's, of any number.
-        if primitive.name == name and primitive is not cond_p:
+        if primitive.name.replace("-", "_") == name and primitive is not cond_p:
             return primitive
     return None
 

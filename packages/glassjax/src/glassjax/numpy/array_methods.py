@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -55,7 +56,9 @@ class _Later:
         self.module, self.name, self.finish = module, name, finish
 
     def __get__(self, instance: Any, owner: Any) -> Any:
-        method = self.finish(named(self.module, self.name))
+        # Not an attribute of `glassjax.numpy`, which some programs replace for a while.
+        places = getattr(import_module(self.module), "__places__", {})
+        method = self.finish(named(*places.get(self.name, (self.module, self.name))))
         for cls in (Array, Tracer):
             for name in [name for name, value in vars(cls).items() if value is self]:
                 setattr(cls, name, method)
@@ -139,7 +142,8 @@ def _compress(
 def _reshape_method(self: Any, *shape: Any, order: str = "C", out_sharding: Any = None) -> Array:
     """The array with another shape of the same size; one size may be -1."""
     to = shape[0] if len(shape) == 1 else shape
-    return jnp.reshape(self, to, order, out_sharding=out_sharding)
+    reshape: Any = named("glassjax.numpy.shapes", "reshape")
+    return reshape(self, to, order, out_sharding=out_sharding)
 
 
 def _astype(self: Any, dtype: DTypeLike | None, copy: bool = False, device: Any = None) -> Array:

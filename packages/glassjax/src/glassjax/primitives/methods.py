@@ -1,8 +1,9 @@
 """Methods that primitives, jaxprs and types have in JAX, and their effects."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import glassjax_stage2 as stage2
 from glassjax.runtime.effects import declare_effects, effectful
@@ -244,6 +245,19 @@ def _jaxpr_attribute(name: str) -> property:
     return property(lambda closed: getattr(closed.jaxpr, name))
 
 
+class EqnContext(NamedTuple):
+    """What else JAX keeps of the place where an equation was traced; parameters say it here."""
+
+    compute_type: None = None
+    threefry_partitionable: bool = True
+    xla_metadata: None = None
+
+    @property
+    def manager(self) -> AbstractContextManager[None]:
+        """A context in which to evaluate the equation."""
+        return nullcontext()
+
+
 def _set_methods_of_jaxprs() -> None:
     eqn, jaxpr, closed_jaxpr = JaxprEqn, Jaxpr, ClosedJaxpr  # type: tuple[Any, Any, Any]
     for cls in (eqn, jaxpr, closed_jaxpr):
@@ -252,12 +266,12 @@ def _set_methods_of_jaxprs() -> None:
     eqn.source_info = property(lambda eqn: eqn.source)
     source: Any = Source
     source.name_stack = property(lambda source: NameStack())
-    eqn.ctx = property(lambda eqn: None)
+    eqn.ctx = property(lambda eqn: EqnContext())
     # A jaxpr among the parameters of an equation has no constants, and can be read like a closed
     # one.
     jaxpr.jaxpr = property(lambda jaxpr: jaxpr)
     jaxpr.consts = jaxpr.literals = property(lambda jaxpr: [])
-    jaxpr.debug_info = closed_jaxpr.debug_info = None
+    jaxpr.debug_info = None
     jaxpr.is_high = closed_jaxpr.is_high = False
     closed_jaxpr.literals = property(lambda closed: closed.consts)
     # And a closed jaxpr can be read like a jaxpr, since JAX has one class for both.

@@ -2,11 +2,11 @@
 
 The functions of this library are written into a program as the operations that they consist of,
 which traces faster. JAX jits many of them, so that in its programs they are calls. Readers of
-programs that look for these calls find them in programs traced `as_nested_calls`.
+programs that look for these calls find them in programs that are traced in `nested_calls`.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from typing import Any
 
@@ -50,10 +50,36 @@ _NAMES = {
 
 
 @contextmanager
-def as_nested_calls() -> Iterator[None]:
-    """A context in which programs are traced with calls where JAX has them."""
+def nested_calls() -> Iterator[None]:
+    """A context in which programs are traced with a call where JAX's own function is jitted.
+
+    >>> with nested_calls():
+    ...     program = glassjax.make_jaxpr(jnp.flip)(jnp.ones(3))
+    >>> program
+    { lambda ; a:f32[3]. let
+        b:f32[3] = jit[
+          name=_flip
+          jaxpr={ lambda ; a:f32[3]. let b:f32[3] = rev[dimensions=(0,)] a in (b,) }
+        ] a
+      in (b,) }
+    """
     with _option.override(True):
         yield
+
+
+class Stagings:
+    """Where programs for readers are staged.
+
+    Attributes:
+        nest: whether `make_jaxpr` nests calls by itself, as it does in the place of JAX's.
+    """
+
+    nest = False
+
+
+def for_readers() -> AbstractContextManager[None]:
+    """The context in which `make_jaxpr` stages a program."""
+    return nested_calls() if Stagings.nest else nullcontext()
 
 
 def nests_calls() -> bool:

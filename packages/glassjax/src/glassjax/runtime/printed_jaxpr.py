@@ -362,10 +362,36 @@ def _short(program: Any) -> Any:
     return ClosedJaxpr(jaxpr, program.consts) if isinstance(program, ClosedJaxpr) else jaxpr
 
 
+class DebugInfo(NamedTuple):
+    """A description of a traced function, for messages.
+
+    Attributes:
+        traced_for: the transformation.
+        func_src_info: the name of the function, possibly followed by its place in the source.
+        arg_names: the names of its arguments, if they are known.
+        result_paths: the names of its results, if they are known.
+    """
+
+    traced_for: str
+    func_src_info: str
+    arg_names: tuple[str, ...] | None = None
+    result_paths: tuple[str, ...] | None = None
+
+    @property
+    def func_name(self) -> str:
+        """The name of the function."""
+        return self.func_src_info.partition(" ")[0]
+
+
 class PrintedJaxpr(Looks, Jaxpr):
-    """A jaxpr whose text is JAX's, and so are its equations and inner programs."""
+    """A jaxpr whose text is JAX's, and so are its equations and inner programs.
+
+    Attributes:
+        debug_info: what it was traced from, if that is known.
+    """
 
     _are_printed: bool
+    debug_info: DebugInfo | None = None
 
     @property
     def eqns(self) -> list[JaxprEqn]:
@@ -387,16 +413,23 @@ class PrintedJaxpr(Looks, Jaxpr):
 class PrintedClosedJaxpr(Looks, ClosedJaxpr):
     """A closed jaxpr whose text is JAX's."""
 
+    @property
+    def debug_info(self) -> DebugInfo | None:
+        return self.jaxpr.debug_info  # type: ignore[attr-defined, no-any-return]
+
     def __str__(self) -> str:
         return str(self.jaxpr)
 
     __repr__ = __str__
 
 
-def as_printed(closed: ClosedJaxpr) -> ClosedJaxpr:
+def as_printed(closed: ClosedJaxpr, debug_info: DebugInfo | None = None) -> ClosedJaxpr:
     """The same program, whose text is JAX's, and so are attributes and methods of its parts."""
     _set_methods()
-    return PrintedClosedJaxpr(printed_jaxpr(closed.jaxpr), closed.consts)
+    jaxpr: Any = printed_jaxpr(closed.jaxpr)
+    if debug_info is not None:
+        jaxpr.debug_info = debug_info
+    return PrintedClosedJaxpr(jaxpr, closed.consts)
 
 
 @cache

@@ -1,15 +1,16 @@
 """Staging under JAX's names: programs and result types without computation."""
 
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from types import MethodType
 from typing import Any, Literal, NoReturn, overload
 
 from glassjax.errors.arguments import require_flags
-from glassjax.runtime import refs
+from glassjax.runtime import nesting, refs
 from glassjax.runtime.array import check_shape, type_of
 from glassjax.runtime.evaluation import evaluated_by_library
-from glassjax.runtime.printed_jaxpr import as_printed
+from glassjax.runtime.printed_jaxpr import DebugInfo, as_printed
 from glassjax.runtime.signature import StaticArguments
 from glassjax.settings.names import wraps
 from glassjax.settings.tracers import dtype_name
@@ -21,7 +22,7 @@ from glassjax_stage2.arguments import FlatFunction, argument_names, require_func
 from glassjax_stage2.errors import shown
 from glassjax_stage2.shaped_array import aval_rules, dialect
 from glassjax_stage2.source import name_of
-from glassjax_stage2.tree import tree_flatten
+from glassjax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path
 from glassjax_stage3 import ClosedJaxpr
 from glassjax_stage3.staging import abstractify, trace_to_jaxpr
 
@@ -230,7 +231,8 @@ def make_jaxpr(
     @wraps(fun)
     def staged_fun(*args: Any, **kwargs: Any) -> ClosedJaxpr | tuple[ClosedJaxpr, Any]:
         static, args, kwargs = static_arguments.split(args, kwargs)
-        closed, out = _stage(static_arguments.fill(static), args, kwargs)
+        with nesting.for_readers():
+            closed, out = _stage(static_arguments.fill(static), args, kwargs)
         return (closed, tree_map(struct_of, out)) if return_shape else closed
 
     staged_fun.__name__ = f"make_jaxpr({staged_fun.__name__})"
@@ -300,4 +302,13 @@ def _stage_alone(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Close
     # `seen` has the result in its tree; the tracers in it have the types, also weak and sharded
     # ones.
     closed = trace_to_jaxpr(flat_fun, in_avals, "make_jaxpr", fun, names)
-    return as_printed(closed), seen.pop()
+    out = seen.pop()
+    results = tuple(["result" + keystr(path) for path, _ in tree_flatten_with_path(out)[0]])
+    described = DebugInfo("jit", _name_and_place(fun), tuple(names()), results)
+    return as_printed(closed, described), out
+
+
+def _name_and_place(fun: Callable[..., Any]) -> str:
+    code = getattr(inspect.unwrap(fun), "__code__", None)
+    place = "" if code is None else f" at {code.co_filename}:{code.co_firstlineno}"
+    return name_of(fun) + place
