@@ -56,8 +56,7 @@ def test_grad_of_jit_compiles_two_halves_once(compiled):
     for scale in (1.0, 2.0, 3.0):
         np.testing.assert_allclose(grad(jitted)(scale * x3, x3), gradient(scale * x3, x3))
     assert len(compiled) == 2
-    assert "module @jit_known_jvp_loss" in compiled[0]
-    assert "module @jit_transpose_jvp_loss" in compiled[1]
+    assert all("module @jit_loss" in text for text in compiled)
 
 
 def test_grad_of_a_jitted_function_of_which_one_result_is_used(compiled):

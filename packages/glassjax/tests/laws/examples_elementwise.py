@@ -87,6 +87,7 @@ BINARY = {
     "rem": np.fmod,
     "atan2": arctan2,
     "nextafter": np.nextafter,
+    "add_any": np.add,
     "mulhi": upper_digits,
     "comb": np.vectorize(
         lambda n, k: math.gamma(n + 1.0) / math.gamma(k + 1.0) / math.gamma(n - float(k) + 1)

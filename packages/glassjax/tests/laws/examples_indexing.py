@@ -87,17 +87,24 @@ def revs():
             yield (ShapedArray(shape, dtype),), {"dimensions": dimensions}
 
 
+def squeezes():
+    for shape, dimensions in [((1,), (0,)), ((2, 1, 3), (1,)), ((1, 2, 1), (0, 2)), ((2,), ())]:
+        for dtype in (F64, C128, U8):
+            yield (ShapedArray(shape, dtype),), {"dimensions": dimensions}
+
+
 def of(name):
     """The examples of the primitive of this name; none where it does not index."""
     if name.startswith("scatter") and name != "scatter_apply":
-        is_ordered = name in ("scatter_min", "scatter_max")
+        is_ordered = name in ("scatter-min", "scatter-max")
         # Where updates meet on a GPU, any may stay: programs need not agree.
         any_stays = name == "scatter" and default_backend() != "cpu"
-        return scatters(is_ordered, name == "scatter_mul" or any_stays)
+        return scatters(is_ordered, name == "scatter-mul" or any_stays)
     families = {
         "gather": gathers,
         "dynamic_slice": dynamic_slices,
         "dynamic_update_slice": dynamic_update_slices,
         "rev": revs,
+        "squeeze": squeezes,
     }
     return families[name]() if name in families else ()

@@ -71,7 +71,7 @@ class ArrayOperators:
     def transpose(self, *axes: Any) -> Any:
         """The array with its axes permuted, or in reverse order."""
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        return f.transpose(self, order or None)
+        return f.transpose(self, None if order is None or len(order) == 0 else order)
 
     T = property(f.transpose)
     shape: Shape = property(attrgetter("aval.shape"))  # type: ignore[assignment]

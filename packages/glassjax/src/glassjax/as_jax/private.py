@@ -67,6 +67,7 @@ MODULES: dict[str, str | dict[str, str]] = {
         "glassjax.extend.core": "* trace_state_clean",
         HERE: "full_lower physical_aval",
     },
+    "debugging": {"glassjax.callbacks": "debug_callback_p"},
     "dispatch": {"glassjax": "effects_barrier:wait_for_tokens"},
     "distributed": {HERE: "ThisProcess:State global_state"},
     "dtypes": {

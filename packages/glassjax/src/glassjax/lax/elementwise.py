@@ -25,8 +25,6 @@ from glassjax.runtime.operation import (
 )
 from glassjax.settings.number_types import (
     letter_of,
-    require_one_rank,
-    require_promotable,
     weak_if_all_are,
 )
 from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -399,8 +397,6 @@ def _select_by_number(which: Any, first: int, cases: Sequence[Any]) -> Any:
 @operation
 def where(condition: Any, x: Any, y: Any) -> Any:
     """`x` where `condition` is true, else `y`, element by element."""
-    require_promotable(x, y)
-    require_one_rank(condition, x, y)
     return stage2.where(condition, x, y)
 
 
@@ -512,11 +508,15 @@ declare.declare(
 # The larger and the smaller of two numbers, and clamping to a range.
 
 
-def _share(larger_one: Any, other: Any, like: Any) -> Any:
-    """The share of a tangent that passes through the larger operand: 1, or 1/2 in a tie."""
-    is_larger, is_tie = stage2.gt(larger_one, other), stage2.eq(larger_one, other)
-    one, zero, half = (full_like(like, number) for number in (1, 0, 0.5))
-    return stage2.select_n(is_larger, stage2.select_n(is_tie, zero, half), one)
+def _share(larger_one: Any, other: Any, x: Any, out: Any) -> Any:
+    """The share of a tangent of `x`, one of the two: 1 if `x` is the result, 1/2 in a tie, or 0."""
+    is_complex = typeof(out).dtype.kind == "c"
+    is_chosen = stage2.eq(x, out) if is_complex else stage2.gt(larger_one, other)
+    is_tie = stage2.eq(larger_one, other)
+    if is_complex:  # XLA has its own order
+        is_chosen = stage2.select_n(is_tie, is_chosen, False)
+    one, zero, half = (full_like(out, number) for number in (1, 0, 0.5))
+    return stage2.select_n(is_chosen, stage2.select_n(is_tie, zero, half), one)
 
 
 # --8<-- [start:binary]
@@ -526,8 +526,8 @@ larger = declare.binary(
     hlo="maximum",
     kinds="biufc",  # for `clamp`; `max` and `min` order complex numbers themselves
     jvp=(
-        lambda t, out, x, y: t * _share(x, y, out),
-        lambda t, out, x, y: t * _share(y, x, out),
+        lambda t, out, x, y: t * _share(x, y, x, out),
+        lambda t, out, x, y: t * _share(y, x, y, out),
     ),
 )
 smaller = declare.binary(
@@ -536,8 +536,8 @@ smaller = declare.binary(
     hlo="minimum",
     kinds="biufc",  # for `clamp`; `max` and `min` order complex numbers themselves
     jvp=(
-        lambda t, out, x, y: t * _share(y, x, out),
-        lambda t, out, x, y: t * _share(x, y, out),
+        lambda t, out, x, y: t * _share(y, x, x, out),
+        lambda t, out, x, y: t * _share(x, y, y, out),
     ),
 )
 # --8<-- [end:binary]

@@ -2,11 +2,14 @@
 
 from typing import Any
 
-from glassjax.lax import elementwise
+import glassjax_stage2 as stage2
 from glassjax.runtime.operation import operation
+from glassjax.settings.number_types import require_one_rank, require_promotable
 
 
 @operation
 def where(condition: Any, x: Any, y: Any) -> Any:
     """`x` where `condition` is true, else `y`, element by element."""
-    return elementwise.where(condition, x, y)
+    require_promotable(x, y)
+    require_one_rank(condition, x, y)
+    return stage2.where(condition, x, y)
