@@ -16,7 +16,7 @@ from glassjax.lax import primitive_names
 from glassjax.scipy import stats
 
 # Before other modules of the library are imported, which have more.
-PRIMITIVES = [each.name for each in primitive_names.all_primitives()]
+PRIMITIVES = [primitive_names.attribute_of(each) for each in primitive_names.all_primitives()]
 SOURCES = Path(__file__).parents[1] / "packages/glassjax/src"
 DISTRIBUTIONS = SOURCES / "glassjax/scipy/stats/__init__.pyi"
 

@@ -64,6 +64,7 @@ UNARY = {
     "lgamma": elementwise(math.lgamma),
     "lgamma_of_64_bits": elementwise(math.lgamma),
     "one_minus_square": lambda x: 1 - x * x,
+    "square": np.square,
     "bell": lambda x: np.exp(-x * x),
     "sin_of_square": lambda x: np.sin(np.pi / 2 * x * x),
     "cos_of_square": lambda x: np.cos(np.pi / 2 * x * x),

@@ -180,10 +180,12 @@ class Jaxpr(metaclass=_Programs):
         is_high: bool = False,
         consts: Sequence[Any] | None = None,
     ) -> Any:
-        if isinstance(constvars, Jaxpr):
-            return as_printed(core.ClosedJaxpr(constvars.jaxpr, list(invars or ())))
-        given = [*(invars or ())], [*(eqns or ())], [*(outvars or ())]
-        program = as_printed(core.ClosedJaxpr(core.Jaxpr([*constvars], *given), []), debug_info)
+        if isinstance(constvars, core.Jaxpr | core.ClosedJaxpr):
+            return as_printed(
+                core.ClosedJaxpr(getattr(constvars, "jaxpr", constvars), list(invars or ()))
+            )
+        parts = [*constvars], [*(invars or ())], [*(eqns or ())], [*(outvars or ())]
+        program = as_printed(core.ClosedJaxpr(core.Jaxpr(*parts), []), lambda: debug_info)
         return program.jaxpr if consts is None else core.ClosedJaxpr(program.jaxpr, [*consts])
 
 
@@ -235,7 +237,9 @@ def jaxprs_in_params(params: dict[str, Any]) -> Iterator[core.Jaxpr]:
     """The jaxprs among the parameters of an equation."""
     for value in params.values():
         for each in value if isinstance(value, tuple | list) else (value,):
-            if isinstance(each, Jaxpr):
+            if isinstance(each, core.Jaxpr):
+                yield each
+            elif isinstance(each, core.ClosedJaxpr):
                 yield each.jaxpr
 
 

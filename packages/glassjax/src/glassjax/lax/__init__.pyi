@@ -234,6 +234,7 @@ abs_p: Primitive
 acos_p: Primitive
 acosh_p: Primitive
 add_p: Primitive
+add_any_p: Primitive
 after_all_p: Primitive
 all_gather_p: Primitive
 all_gather_invariant_p: Primitive
@@ -409,7 +410,6 @@ pow_p: Primitive
 ppermute_p: Primitive
 preduced_p: Primitive
 psum_p: Primitive
-psum_scatter_p: Primitive
 pure_callback_p: Primitive
 pvary_p: Primitive
 qr_p: Primitive
@@ -430,6 +430,7 @@ reduce_min_p: Primitive
 reduce_or_p: Primitive
 reduce_precision_p: Primitive
 reduce_prod_p: Primitive
+reduce_scatter_p: Primitive
 reduce_sum_p: Primitive
 reduce_window_p: Primitive
 reduce_window_max_p: Primitive

@@ -642,8 +642,8 @@ declare.declare(
     sharding=by_elements(clamp_p),
     sparsity=sparsity_rules.by_elements,
     jvp=(
-        lambda t, out, min, x, max: _where(bitwise_and(_gt(min, x), _lt(min, max)), t),
-        lambda t, out, min, x, max: _where(bitwise_and(_gt(x, min), _lt(x, max)), t),
+        lambda t, out, min, x, max: _where(_gt(min, x) & _lt(min, max), t),
+        lambda t, out, min, x, max: _where(_gt(x, min) & _lt(x, max), t),
         lambda t, out, min, x, max: _where(_gt(x, max), t),
     ),
 )

@@ -62,10 +62,18 @@ def primitive_named(module: str, name: str, among: Container[str] | None = None)
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
+_ATTRIBUTES = {"custom_linear_solve": "linear_solve", "remat2": "checkpoint"}
+
+
+def attribute_of(primitive: Primitive) -> str:
+    """The name of a primitive in Python, without `_p`: `scatter_add` for `scatter-add`."""
+    return _ATTRIBUTES.get(primitive.name, primitive.name.replace("-", "_"))
+
+
 def _primitive_by_name(primitives: Iterable[Primitive], name: str) -> Primitive | None:
     for primitive in primitives:
         # Stage 4 also has a `cond`, of two branches; the name means the library's, of any number.
-        if primitive.name.replace("-", "_") == name and primitive is not cond_p:
+        if attribute_of(primitive) == name and primitive is not cond_p:
             return primitive
     return None
 

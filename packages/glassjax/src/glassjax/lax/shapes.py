@@ -319,7 +319,7 @@ def expand_dims(array: ArrayLike, dimensions: int | Sequence[int]) -> Array:
     sizes = iter(shape)
     kept = tuple([axis for axis in range(ndim) if axis not in new])
     return stage2.broadcast_in_dim(
-        array, [1 if axis in new else next(sizes) for axis in range(ndim)], kept
+        array, tuple([1 if axis in new else next(sizes) for axis in range(ndim)]), kept
     )
 
 

@@ -384,14 +384,15 @@ class DebugInfo(NamedTuple):
 
 
 class PrintedJaxpr(Looks, Jaxpr):
-    """A jaxpr whose text is JAX's, and so are its equations and inner programs.
-
-    Attributes:
-        debug_info: what it was traced from, if that is known.
-    """
+    """A jaxpr whose text is JAX's, and so are its equations and inner programs."""
 
     _are_printed: bool
-    debug_info: DebugInfo | None = None
+    _describe: Callable[[], DebugInfo | None] = staticmethod(lambda: None)
+
+    @property
+    def debug_info(self) -> DebugInfo | None:
+        """The description of what it was traced from, if that is known."""
+        return self._describe()
 
     @property
     def eqns(self) -> list[JaxprEqn]:
@@ -423,12 +424,19 @@ class PrintedClosedJaxpr(Looks, ClosedJaxpr):
     __repr__ = __str__
 
 
-def as_printed(closed: ClosedJaxpr, debug_info: DebugInfo | None = None) -> ClosedJaxpr:
-    """The same program, whose text is JAX's, and so are attributes and methods of its parts."""
+def as_printed(
+    closed: ClosedJaxpr, describe: Callable[[], DebugInfo | None] | None = None
+) -> ClosedJaxpr:
+    """The same program, whose text is JAX's, and so are attributes and methods of its parts.
+
+    Arguments:
+        closed: the program.
+        describe: returns the description of what it was traced from.
+    """
     _set_methods()
     jaxpr: Any = printed_jaxpr(closed.jaxpr)
-    if debug_info is not None:
-        jaxpr.debug_info = debug_info
+    if describe is not None:
+        jaxpr._describe = describe
     return PrintedClosedJaxpr(jaxpr, closed.consts)
 
 

@@ -303,9 +303,18 @@ def _stage_alone(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Close
     # ones.
     closed = trace_to_jaxpr(flat_fun, in_avals, "make_jaxpr", fun, names)
     out = seen.pop()
-    results = tuple(["result" + keystr(path) for path, _ in tree_flatten_with_path(out)[0]])
-    described = DebugInfo("jit", _name_and_place(fun), tuple(names()), results)
-    return as_printed(closed, described), out
+
+    out_tree = flat_fun.out_tree
+
+    def describe() -> DebugInfo:
+        """Made of structures alone, so that it keeps no arrays."""
+        arguments = in_tree.unflatten(range(len(in_avals)))
+        result = out_tree.unflatten(closed.jaxpr.outvars)
+        paths = ["result" + keystr(path) for path, _ in tree_flatten_with_path(result)[0]]
+        names = tuple(argument_names(fun, *arguments))
+        return DebugInfo("jit", _name_and_place(fun), names, tuple(paths))
+
+    return as_printed(closed, describe), out
 
 
 def _name_and_place(fun: Callable[..., Any]) -> str:

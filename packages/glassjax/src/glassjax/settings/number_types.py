@@ -18,7 +18,7 @@ import numpy as np
 import glassjax_stage2 as stage2
 from glassjax.settings.config import Option, config
 from glassjax.settings.names import later
-from glassjax.settings.tracers import Tracer, library_interpreter
+from glassjax.settings.tracers import Tracer, library_function, library_interpreter
 from glassjax_stage2 import ShapedArray, astype, bind1, promotion, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.primitives import convert_element_type_p
@@ -197,7 +197,6 @@ _LONG = {np.longdouble, np.clongdouble} - {np.float64, np.complex128}
 _NARROW = dict(zip(_WIDE, map(np.dtype, ("int32", "uint32", "float32", "complex64")), strict=True))
 
 
-_add_any = later("glassjax.lax.elementwise", "add_any")
 _array_of = later("glassjax.runtime.array", "from_numpy")
 _interpreter_with_origins = later("glassjax.runtime.origins", "interpreter_with_origins")
 _is_symbolic_dim = later("glassjax.dimensions.expressions", "is_symbolic_dim")
@@ -233,7 +232,7 @@ class LibraryDialect(stage2.shaped_array.Dialect):
 
     checks_operators = checks_arguments = False
     interpreter: Any = staticmethod(library_interpreter)
-    function: Any = staticmethod(lambda given: _add_any if given is stage2.add else given)
+    function: Any = staticmethod(library_function)
     in_function: LibraryDialect
 
     def __init__(self, settings: Settings):
