@@ -83,6 +83,7 @@ declare.declare(
     lower=declare.lower_by_types("add"),
     vmap=elementwise(add_any_p),
     sharding=by_elements(add_any_p),
+    sparsity=sparsity_rules.by_elements,
     reduction=reduction_rules.linear,
     jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t),
     transpose=(lambda ct, x, y: ct, lambda ct, x, y: ct),
@@ -231,6 +232,7 @@ declare.declare(
     lower=declare.lower_by_primitives(lambda x: stage2.mul(x, x)),
     vmap=elementwise(square_p),
     sharding=by_elements(square_p),
+    sparsity=sparsity_rules.by_elements,
     jvp=(lambda t, out, x: t * (2 * x),),
 )
 

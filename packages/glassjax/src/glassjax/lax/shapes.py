@@ -379,6 +379,7 @@ declare(
     lower=by_halves(_squeeze_lower),
     vmap=_squeeze_vmap,
     sharding=_squeeze_sharding,
+    sparsity=sparsity_rules.by_moving(lambda x, *, dimensions: np.squeeze(x, dimensions)),
     reduction=reduction_rules.linear,
     jvp=[lambda t, out, x, *, dimensions: squeeze(t, dimensions)],
     transpose=[lambda ct, x, *, dimensions: expand_dims(ct, dimensions)],
