@@ -35,8 +35,8 @@ BUILDS_ON = {
 # A stage is read in an afternoon: at most so many code lines.
 MOST_LINES = {
     "glassjax_stage1": 233,
-    "glassjax_stage2": 1495,
-    "glassjax_stage3": 1196,
+    "glassjax_stage2": 1510,
+    "glassjax_stage3": 1197,
     "glassjax_stage4": 963,
 }
 # Imported where they are needed, or where they are.

@@ -610,7 +610,7 @@ def _where(condition: Any, t: Any) -> Any:
 
 
 def _part(x: Any) -> Any:
-    """What is compared of a number."""
+    """The real number by which a number is compared."""
     return real(x) if typeof(x).dtype.kind == "c" else x
 
 

@@ -532,7 +532,7 @@ def _gather_sparsity(
 def _gather_jvp(
     t: Any, out: Any, x: Any, indices: Any, *, mode: GatherScatterMode, fill_value: Any, **rest: Any
 ) -> Any:
-    """The elements of the tangent; that of a fill value is 0."""
+    """The elements of the tangent; a fill value has the tangent 0."""
     fill = 0 if mode is GatherScatterMode.FILL_OR_DROP else None
     return bind1(gather_p, t, indices, mode=mode, fill_value=fill, **rest)
 

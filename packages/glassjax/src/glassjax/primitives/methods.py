@@ -246,7 +246,7 @@ def _jaxpr_attribute(name: str) -> property:
 
 
 class EqnContext(NamedTuple):
-    """What else JAX keeps of the place where an equation was traced; parameters say it here."""
+    """The context of an equation, which JAX keeps beside its parameters; here these hold it."""
 
     compute_type: None = None
     threefry_partitionable: bool = True

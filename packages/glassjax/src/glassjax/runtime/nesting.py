@@ -68,7 +68,7 @@ def nested_calls() -> Iterator[None]:
 
 
 class Stagings:
-    """Where programs for readers are staged.
+    """The staging of programs for readers.
 
     Attributes:
         nest: whether `make_jaxpr` nests calls by itself, as it does in the place of JAX's.

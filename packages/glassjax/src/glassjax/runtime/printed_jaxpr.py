@@ -391,7 +391,7 @@ class PrintedJaxpr(Looks, Jaxpr):
 
     @property
     def debug_info(self) -> DebugInfo | None:
-        """The description of what it was traced from, if that is known."""
+        """A description of the traced function, if there was one."""
         return self._describe()
 
     @property
@@ -431,7 +431,7 @@ def as_printed(
 
     Arguments:
         closed: the program.
-        describe: returns the description of what it was traced from.
+        describe: returns a description of the traced function.
     """
     _set_methods()
     jaxpr: Any = printed_jaxpr(closed.jaxpr)
