@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import measure as measures
 from benchmarks import programs
 from benchmarks.measure import Action, Line, Row, timed
 from benchmarks.programs import Library, library
+from glassjax.runtime.repetition import find_repetition
 from glassjax_stage2 import jvp, sin
 from glassjax_stage3 import ClosedJaxpr, dce_jaxpr, eval_jaxpr, make_jaxpr, typecheck_jaxpr
 from glassjax_stage3.jaxpr import consts_as_invars
@@ -78,6 +80,7 @@ WALKS: dict[str, Callable[[int], Action]] = {
     "typecheck": lambda size: lambda: typecheck_jaxpr(closed_chain(size).jaxpr),
     "evaluate": lambda size: lambda: eval_jaxpr(closed_chain(size).jaxpr, [], 1.0),
     "print": lambda size: lambda: str(closed_chain(size)),
+    "search for repeated blocks": lambda size: lambda: find_repetition(closed_chain(size).eqns, 50),
 }
 
 
@@ -129,10 +132,30 @@ def beside_jax(
     return Line(name, measure, budget)
 
 
+def rolled_chain(iterations: int = 1_000) -> Line:
+    name = "growth: 1,000 unrolled sines, trace and compile, roll / none"
+
+    def measure(quick: bool) -> Row:
+        lib = library("glassjax")
+        chain = programs.chain(lib, iterations)
+
+        def compiled(fun: Callable[[Any], Any]) -> Action:
+            return lambda: lib.core.jit(lambda x: fun(x)).lower(1.0).compile()
+
+        settings = {"enable_compilation_cache": False, "repeated_block_notice": 0}
+        with lib.core.config.override(**settings):
+            rolled, unrolled = compiled(lib.core.experimental.roll(chain)), compiled(chain)
+            pairs = measures.interleaved(rolled, unrolled, 2 if quick else 5)
+        return measures.row_of(name, pairs, note="the peer is glassjax without")
+
+    return Line(name, measure, 0.5)
+
+
 LINES = [
     beside_jax("trace", trace, SIZES, budget=0.15),
     beside_jax("trace of grad", trace_of_grad, budget=0.15),
     beside_jax("trace and lower", trace_and_lower, SIZES, budget=0.15),
     beside_jax("compile", compilation, sizes=UP_TO_10_000),  # a minute at 100,000, all XLA's
     *(walk(what, make) for what, make in WALKS.items()),
+    rolled_chain(),
 ]

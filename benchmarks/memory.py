@@ -2,9 +2,10 @@
 
 import statistics
 
+from benchmarks import measure as measures
 from benchmarks import programs
 from benchmarks.footprint import require_status
-from benchmarks.measure import QUICK_PAIRS, Line, Row, figures_of, row_of
+from benchmarks.measure import QUICK_PAIRS, Line, Row, figures_of
 from benchmarks.programs import Library, libraries
 
 PAIRS = 5
@@ -28,6 +29,7 @@ print(peak() - before)
 """
 
 TRACE = """
+from benchmarks import measure as measures
 from benchmarks import programs
 from benchmarks.footprint import peak
 lib = programs.library("{module}")
@@ -39,6 +41,7 @@ print(peak() - before)
 
 EXECUTABLES = """
 import gc
+from benchmarks import measure as measures
 from benchmarks import programs
 from benchmarks.footprint import current
 lib = programs.library("{module}")
@@ -71,7 +74,7 @@ def in_fresh_processes(name: str, program: str, note: str) -> Line:
                 figures_of(program.format(module=module)) for module in ("glassjax", "jax")
             )
             pairs.append((ours, peer))
-        return row_of(name, pairs, unit="B", note=note)
+        return measures.row_of(name, pairs, unit="B", note=note)
 
     return Line(name, measure)
 
@@ -91,7 +94,7 @@ def cached_executable(count: int = 200) -> Line:
             freed.append((ours[1] / ours[0], peer[1] / peer[0]))
         shares = [statistics.median(side) for side in zip(*freed, strict=True)]
         note = "given back once the functions are gone: {:.0%}, JAX {:.0%}".format(*shares)
-        return row_of(name, held, unit="B", note=note)
+        return measures.row_of(name, held, unit="B", note=note)
 
     return Line(name, measure)
 
@@ -109,7 +112,7 @@ def deep_step() -> Line:
 
     def measure(quick: bool) -> Row:
         ours, peer = map(bytes_of_deep_step, libraries())
-        return row_of(name, [(ours, peer)], unit="B", note="set aside by XLA")
+        return measures.row_of(name, [(ours, peer)], unit="B", note="set aside by XLA")
 
     return Line(name, measure, 1.05)
 
@@ -120,9 +123,30 @@ def share_of_checkpoint() -> Line:
     def measure(quick: bool) -> Row:
         lib, _ = libraries()
         little, much = bytes_of_deep_step(lib), bytes_of_deep_step(lib, checkpointed=False)
-        return row_of(name, [(little, much)], unit="B", note="the peer is glassjax without")
+        return measures.row_of(
+            name, [(little, much)], unit="B", note="the peer is glassjax without"
+        )
 
     return Line(name, measure, 0.5)
+
+
+def explained_deep_step() -> Line:
+    name = "memory: deep step by line, explain_memory / compile"
+
+    def measure(quick: bool) -> Row:
+        lib, _ = libraries()
+        step = programs.step_of(lib, programs.deep_loss(lib, False))
+        args = programs.deep_params(lib, 32, 64), programs.deep_batch(lib, 128, 64)
+        explain = lib.core.explain_memory(step, checkpoints=False)
+        with lib.core.config.override(enable_compilation_cache=False):
+            pairs = measures.interleaved(
+                lambda: explain(*args),
+                lambda: lib.core.jit(lambda *args: step(*args)).lower(*args).compile(),
+                QUICK_PAIRS if quick else PAIRS,
+            )
+        return measures.row_of(name, pairs, note="the peer is glassjax without")
+
+    return Line(name, measure, 2.0)
 
 
 LINES = [
@@ -132,4 +156,5 @@ LINES = [
     cached_executable(),
     deep_step(),
     share_of_checkpoint(),
+    explained_deep_step(),
 ]

@@ -70,6 +70,8 @@ TERMS = {
     "use/numpy/": "coming from numpy",
     "use/pytorch/": "pytorch, torch",
     "use/looking_in/": "debugging, print, callback, nan",
+    "use/memory/": "out of memory, oom, peak memory, residuals, rematerialization",
+    "use/unrolled_loops/": "compile time, slow compilation, python loop, for loop, scan",
     "use/sharp_bits/": "gotchas, side effects",
     "use/performance/": "slow, profiling",
     "teach/": "course, teaching, teacher, syllabus, lecture, homework, marks, licence",

@@ -145,3 +145,19 @@ def test_membrane(options):
 def test_layouts():
     printed = printed_by("layouts.py")
     assert re.search(r"^ +1  data=4,model=2 +fsdp +1\.6 ", printed, re.MULTILINE), printed
+
+
+def test_memory():
+    printed = printed_by("memory.py")
+    plain, checkpointed = re.findall(r"([\d.]+) (?:KiB|MiB) live at the peak", printed)
+    assert float(checkpointed) < float(plain)
+    assert re.search(r"checkpoint around memory.py:\d+ to \d+ in `attention` saves \d", printed)
+    for picture in re.findall(r"^picture +(\S+)$", printed, re.MULTILINE):
+        assert "<svg" in Path(picture).read_text(encoding="utf-8")
+
+
+def test_unrolled():
+    printed = printed_by("unrolled.py")
+    assert number(r"^unrolled +([\d.]+) s", printed) > number(r"^rolled up +([\d.]+) s", printed)
+    assert number(r"^difference +(\S+)$", printed) < 1e-10
+    assert printed.count("\n") > 24

@@ -289,58 +289,67 @@ class _Origins:
             return ARGUMENTS
         if buffer.is_constant:
             return CONSTANTS
-        origin = self.origin(buffer.instruction, buffer.path)
+        origin, _ = self.origin(buffer.instruction, buffer.path)
         if origin is None:
             return UNKNOWN
-        if not origin.line:
-            return ARGUMENTS if origin.opcode == "parameter" else UNKNOWN
-        return Place(origin.file, origin.line)
+        return Place(origin.file, origin.line) if origin.line else ARGUMENTS
 
     def is_residual(self, buffer: Buffer) -> bool:
         """Return True if the backward pass reads what the forward pass computed."""
         if buffer.is_argument or buffer.is_constant:
             return False
-        origin = self.origin(buffer.instruction, buffer.path)
-        if origin is None or self.is_backward(origin):
+        origin, maker = self.origin(buffer.instruction, buffer.path)
+        if origin is None or not origin.line or self.is_backward(maker or origin):
             return False
         return any(map(self.is_backward, [buffer.instruction, *buffer.uses]))
 
     def is_backward(self, x: hlo.Instruction) -> bool:
-        """Return True if an instruction belongs to a backward pass, or one fused in it does."""
+        """Return True if an instruction belongs to a backward pass, or one fused in it does.
+
+        One without a place does if an operand does.
+        """
         if x.id not in self._backward:
+            self._backward[x.id] = False  # in a loop, while it is being found
+            caller = self.callers.get(self.within[x.id])
             inner = [
                 each
                 for key in (x.called if x.opcode == "fusion" else ())
                 for each in self.module.computations[key].instructions
             ]
-            caller = self.callers.get(self.within[x.id])
             self._backward[x.id] = (
-                BACKWARD in x.scope.split("/")
-                or any(BACKWARD in each.scope.split("/") for each in inner)
+                any(BACKWARD in each.scope.split("/") for each in [x, *inner])
                 or (caller is not None and caller.opcode != "fusion" and self.is_backward(caller))
+                or (not x.line and any(map(self.is_backward, self._operands(x))))
             )
         return self._backward[x.id]
 
-    def origin(self, x: hlo.Instruction, path: hlo.Path) -> hlo.Instruction | None:
-        """The instruction with a place in the program that computed a value.
+    def origin(
+        self, x: hlo.Instruction, path: hlo.Path
+    ) -> tuple[hlo.Instruction | None, hlo.Instruction | None]:
+        """The instruction whose place a value has, and the one that computes it.
 
-        State of a loop comes from its body, or from before it; what is written into a stack, from
-        where it was computed; and an instruction without a place counts to its operands' place.
+        The state of a loop comes from its body, or from before it; what is written into a stack,
+        from where it was computed. If what computes the value has no place, an operand's counts.
         """
-        pending, seen = [(x, path)], set()
-        argument = None
+        pending: list[tuple[hlo.Instruction, hlo.Path, hlo.Instruction | None]]
+        pending = [(x, path, None)]
+        seen: set[tuple[int, hlo.Path]] = set()
+        argument: tuple[hlo.Instruction | None, hlo.Instruction | None] = None, None
         while pending:
-            x, path = pending.pop()
+            x, path, maker = pending.pop()
             if (x.id, path) in seen:
                 continue
             seen.add((x.id, path))
             if x.opcode == "parameter" and self.within[x.id] not in self.callers:
-                argument = x
+                argument = x, maker
                 continue
             sources = self._sources(x, path)
-            if not sources and x.line:
-                return x
-            pending.extend(reversed(sources or [(each, ()) for each in self._operands(x)]))
+            if not sources:
+                maker = maker or x
+                if x.line:
+                    return x, maker
+                sources = [(each, ()) for each in self._operands(x)]
+            pending.extend((each, inner, maker) for each, inner in reversed(sources))
         return argument
 
     def _operands(self, x: hlo.Instruction) -> list[hlo.Instruction]:
@@ -393,21 +402,16 @@ def _size(count: int) -> str:
 
 
 def _table(rows: Sequence[Row], total: int, width: int) -> list[str]:
-    cells = [("line", "at the peak", "residuals", "arrays", "")]
+    cells = [("line", "at the peak", "residuals", "")]
     for row in _large(rows, total):
         residuals = _size(row.residuals) if row.residuals else ""
-        cells.append(
-            (str(row.place), _size(row.bytes), residuals, _counts(row.arrays), row.place.text)
-        )
-    longest = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = []
-    for place, size, residuals, arrays, text in cells:
-        line = (
-            f"{place:{longest[0]}}  {size:>{longest[1]}}  {residuals:>{longest[2]}}  "
-            f"{arrays:{longest[3]}}  {text}"
-        ).rstrip()
-        lines.append(line if len(line) <= width else line[: width - 1] + "…")
-    return lines
+        cells.append((str(row.place), _size(row.bytes), residuals, row.place.text))
+    first, second, third, _ = (max(map(len, column)) for column in zip(*cells, strict=True))
+    lines = [
+        f"{place:{first}}  {size:>{second}}  {residuals:>{third}}  {text}".rstrip()
+        for place, size, residuals, text in cells
+    ]
+    return [line if len(line) <= width else line[: width - 1] + "…" for line in lines]
 
 
 def _large(rows: Sequence[Row], total: int) -> list[Row]:
@@ -418,7 +422,7 @@ def _large(rows: Sequence[Row], total: int) -> list[Row]:
 def _counts(arrays: Sequence[str]) -> str:
     """The types of the largest group of arrays, and how many others there are."""
     (first, count), *others = Counter(arrays).most_common()
-    more = f", {sum(number for _, number in others)} others" if others else ""
+    more = f", {counted(sum(number for _, number in others), 'other')}" if others else ""
     return f"{count} {first}{more}"
 
 
