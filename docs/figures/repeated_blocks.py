@@ -13,7 +13,7 @@ def unrolled() -> Drawing:
     drawing = Drawing(
         200,
         270,
-        "Three blocks of the equations dot_general, tanh and add, each fed by the one before, and "
+        "Three blocks of the equations tanh, mul and add, each fed by the one before, and "
         "more below.",
     )
     drawing.text((100, 12), "unrolled", "strong")
@@ -21,7 +21,7 @@ def unrolled() -> Drawing:
     for number in range(3):
         block = drawing.box(30, y, 140, 62, style="panel")
         for row, (text, style) in enumerate(
-            [("dot_general", "stage-1"), ("tanh", "stage-2"), (f"add 0.5**{number}", "stage-3")]
+            [("tanh", "stage-1"), ("mul 0.9", "stage-2"), (f"add 0.5**{number}", "stage-3")]
         ):
             drawing.text((44, y + 12 + 19 * row), text, f"small code {style}", anchor="start")
         if number < 2:
@@ -41,7 +41,7 @@ def rolled() -> Drawing:
     drawing.text((100, 12), "rolled up", "strong")
     block = drawing.box(30, 60, 140, 74, style="panel")
     for row, (text, style) in enumerate(
-        [("dot_general", "stage-1"), ("tanh", "stage-2"), ("add c", "stage-3")]
+        [("tanh", "stage-1"), ("mul 0.9", "stage-2"), ("add c", "stage-3")]
     ):
         drawing.text((44, 78 + 19 * row), text, f"small code {style}", anchor="start")
     right = block.x + block.width
