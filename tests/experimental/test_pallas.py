@@ -389,6 +389,19 @@ def test_a_kernel_is_traced_once_for_its_types():
     assert traced == [(3,)]
 
 
+def test_a_kernel_sees_values_if_jit_is_disabled():
+    seen = []
+
+    def kernel(x_ref, out_ref):
+        seen.append((int(pl.program_id(0)), float(x_ref[0])))
+        out_ref[...] = x_ref[...]
+
+    call = pl.pallas_call(kernel, struct(6), grid=3, in_specs=[ROWS], out_specs=ROWS)
+    with glassjax.disable_jit():
+        call(np.arange(6, dtype=np.float32))
+    assert seen == [(0, 0.0), (1, 2.0), (2, 4.0)]
+
+
 def test_prints_of_each_program(capsys):
     def kernel(x_ref, out_ref):
         pl.debug_print("program {}:", pl.program_id(0), x_ref[0])

@@ -186,10 +186,10 @@ def pallas_call(
         kernel, out_shape, grid_spec, dict(input_output_aliases), name or name_of(kernel), debug
     )
     traced_sizes = [size for size in grid_spec.grid if not isinstance(size, int)]
-    staged = jit(call)
+    staged = jit(call, inline=True)
 
     def run_kernel(*args: Any) -> Any:
-        return staged(traced_sizes, args)
+        return (call if jit_is_disabled() else staged)(traced_sizes, args)
 
     run_kernel.__name__ = call.name
     return run_kernel
@@ -207,14 +207,15 @@ class KernelCall:
     debug: bool
 
     def __post_init__(self) -> None:
-        self.__name__ = self.name  # the name of the jitted function
+        self.__name__ = self.name  # the name of the jitted call
+        self.traced = jit(self.over_grid)  # keeps its programs
 
     def __call__(self, traced_sizes: Sequence[Any], args: tuple[Any, ...]) -> Any:
         args = stage2.tree_map(_not_weak, tree_to_arrays(args))
         if jit_is_disabled():  # the kernel sees values
-            return self.run(traced_sizes, *args)
+            return self.over_grid(traced_sizes, *args)
         jaxpr, operands, finish = higher_order.staged_call(
-            "pallas_call", self.run, (traced_sizes, *args), {}
+            "pallas_call", self.traced, (traced_sizes, *args), {}
         )
         if self.debug:
             print(f"pallas_call of `{self.name}`:\n{jaxpr}")
@@ -223,7 +224,7 @@ class KernelCall:
             outs = stage2.bind(pallas_call_p, *operands, jaxpr=jaxpr, grid=grid, name=self.name)
         return finish(outs)
 
-    def run(self, traced_sizes: Sequence[Any], *args: Any) -> Any:
+    def over_grid(self, traced_sizes: Sequence[Any], *args: Any) -> Any:
         """The results of the loop over the grid."""
         traced = iter(traced_sizes)
         sizes = [size if isinstance(size, int) else next(traced) for size in self.spec.grid]
