@@ -43,6 +43,7 @@ from glassjax_stage3.staging import trace_to_jaxpr
 # The primitive calls the program of the whole loop. `grid` has its sizes, None for a traced one.
 
 pallas_call_p = Primitive("pallas_call", higher_order=True)
+_vmap_whole = higher_order.program_vmap(pallas_call_p)
 
 
 @cached_by_jaxpr
@@ -80,6 +81,9 @@ def _vmap(
     grid: grids.Sizes,
     name: str,
 ) -> tuple[list[Any], list[BatchDim]]:
+    """One more axis of the grid; whole batches if devices, or collectives, share the axis."""
+    if type(axis) is not BatchAxis:
+        return _vmap_whole(axis, values, dims, jaxpr=jaxpr, grid=grid, name=name)
     are_batched = tuple(dim is not None for dim in dims)
     first = [
         x if dim is None else move_batch_dim(x, axis, dim, 0)
