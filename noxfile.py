@@ -264,7 +264,7 @@ def study(session: nox.Session) -> None:
 
 EXAMPLES = (
     "convolution", "transformer", "sharded_transformer", "gaussian_process", "predators",
-    "intervals", "taylor", "layouts", "membrane", "memory", "unrolled",
+    "blur", "intervals", "taylor", "layouts", "membrane", "memory", "unrolled",
 )  # fmt: skip
 
 

@@ -112,6 +112,11 @@ def test_predators():
         assert number(rf"^{name} +([\d.]+) \+-", printed) == pytest.approx(wanted, rel=0.1)
 
 
+def test_blur():
+    printed = printed_by("blur.py", "blur.png")
+    assert number(r"^filter +within ([\d.]+) of the true one", printed) < 0.02
+
+
 def test_intervals():
     printed = run("intervals.py").stdout
     for radius in ("0.01", "0.1", "1.0"):
