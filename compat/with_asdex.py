@@ -52,13 +52,14 @@ HESSIANS = {
 }
 
 
+def rows(pattern):
+    """A row of digits for each result: 1 where it depends on the input."""
+    return ["".join(str(int(x)) for x in row) for row in np.asarray(pattern.todense())]
+
+
 def main():
-    jacobians = {
-        name: np.asarray(asdex.jacobian_sparsity(f, X).todense()) for name, f in JACOBIANS.items()
-    }
-    hessians = {
-        name: np.asarray(asdex.hessian_sparsity(f, X).todense()) for name, f in HESSIANS.items()
-    }
+    jacobians = {name: rows(asdex.jacobian_sparsity(f, X)) for name, f in JACOBIANS.items()}
+    hessians = {name: rows(asdex.hessian_sparsity(f, X)) for name, f in HESSIANS.items()}
     compressed = {
         "jacobian": asdex.jacobian(convolved, X)(X),
         "hessian": asdex.hessian(HESSIANS["rosenbrock"], X)(X),

@@ -16,7 +16,7 @@ import glassjax.extend
 import glassjax.numpy as jnp
 from fuzzing.jaxpr_differences import DIFFERENT
 from glassjax import lax, monitoring
-from glassjax.extend.core import nested_calls
+from glassjax.extend.core import Jaxpr, nested_calls, new_jaxpr_eqn
 
 pytestmark = pytest.mark.newest_jax
 
@@ -98,6 +98,11 @@ def test_a_program_with_these_parameters_is_evaluated(name):
         return [x.val if hasattr(x, "val") else values[x] for x in jaxpr.outvars]
 
     glassjax.core.typecheck_jaxpr(closed.jaxpr)
+    equations = [
+        new_jaxpr_eqn(eqn.invars, eqn.outvars, eqn.primitive, eqn.params) for eqn in closed.eqns
+    ]
+    rebuilt = Jaxpr(closed.constvars, closed.invars, closed.outvars, equations)
+    assert jaxpr_data(rebuilt) == jaxpr_data(closed)
     smaller, used = glassjax.core.dce_jaxpr(closed.jaxpr)
     assert jaxpr_data(glassjax.make_jaxpr(glassjax.core.jaxpr_as_fun(closed))(X)) == jaxpr_data(
         closed
@@ -107,6 +112,7 @@ def test_a_program_with_these_parameters_is_evaluated(name):
         glassjax.core.jaxpr_as_fun(closed)(X),
         glassjax.jit(glassjax.core.jaxpr_as_fun(closed))(X),
         interpreted(closed.jaxpr, closed.consts, [X]),
+        glassjax.core.eval_jaxpr(rebuilt, closed.consts, X),
         glassjax.core.eval_jaxpr(smaller, closed.consts, *[X][: sum(used)]),
         glassjax.export.export(glassjax.jit(PROGRAMS[name]))(X).call(X),
     ):
@@ -152,3 +158,13 @@ print(len(closed.invars), closed.effects, eqn.effects, eqn.source_info, eqn.prim
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.startswith("1 set() set() ")
+
+
+def test_a_program_says_what_it_was_traced_from():
+    def model(params, x):
+        return {"out": params["w"] * x, "rest": [x]}
+
+    described = [library.make_jaxpr(model)({"w": 1.0}, X).debug_info for library in (glassjax, jax)]
+    for name in ("traced_for", "arg_names", "result_paths", "func_src_info"):
+        ours, theirs = (getattr(each, name) for each in described)
+        assert ours == theirs

@@ -20,7 +20,7 @@ from glassjax.runtime.array import is_value
 from glassjax.runtime.effects import AbstractToken, Token
 from glassjax.runtime.evaluation import evaluated_by_library, library_evaluation
 from glassjax.runtime.nesting import nested_calls
-from glassjax.runtime.printed_jaxpr import DebugInfo, as_printed
+from glassjax.runtime.printed_jaxpr import DebugInfo, PrintedEqn, as_printed
 from glassjax.settings.facades import make_module
 from glassjax.settings.names import list_public_names
 from glassjax.settings.tracers import Tracer
@@ -293,7 +293,7 @@ def new_jaxpr_eqn(
         effects, ctx: ignored: the primitive declares its effects.
         source_info: the place of the call in the user's code; None: the line that runs now.
     """
-    return JaxprEqn(primitive, invars, outvars, params, source_info or user_source())
+    return PrintedEqn(primitive, invars, outvars, params, source_info or user_source())
 
 
 def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> np.dtype[Any]:

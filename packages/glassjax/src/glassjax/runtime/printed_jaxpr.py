@@ -446,6 +446,8 @@ def _set_methods() -> None:
 
 
 def _printed_eqn(eqn: JaxprEqn) -> JaxprEqn:
+    if isinstance(eqn, PrintedEqn):
+        return eqn
     params = {key: _printed_value(value) for key, value in jax_params.written(eqn).items()}
     return PrintedEqn(eqn.primitive, _typed_literals(eqn), eqn.outvars, params, eqn.source)
 
