@@ -86,7 +86,7 @@ def vmap(
                 "combines all examples, and a chunk has only some of them. Leave out batch_size; "
                 "or leave out the axis, and combine the results"
             )
-    return _in_chunks(fun, whole, in_axes, out_axes, axis_size, size)  # type: ignore[return-value]
+    return _in_chunks(fun, whole, in_axes, out_axes, axis_size, size)
 
 
 def chunk_size(caller: str, batch_size: Any) -> int:
@@ -130,7 +130,7 @@ def _in_chunks(
             return whole(*args, **kwargs)  # an error
         axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
         dims, length = mapped_axes("vmap", fun, axes, axis_size, args, kwargs)
-        places = [i for i, dim in enumerate(dims) if dim is not None]
+        places = {i: dim for i, dim in enumerate(dims) if dim is not None}
         if length <= size or not places:
             return whole(*args, **kwargs)
         wanted: list[Any] = []
@@ -153,7 +153,7 @@ def _in_chunks(
             ]
             return tree_unflatten(out_tree, outs)
 
-        examples = tree_to_arrays([moveaxis(leaves[i], dims[i], 0) for i in places])
+        examples = tree_to_arrays([moveaxis(leaves[i], dim, 0) for i, dim in places.items()])
         outs, out_tree = tree_flatten(in_chunks(chunk_fun, examples, length, size))
         return tree_unflatten(
             out_tree, [_placed(role, x, axis) for x, axis in zip(outs, wanted, strict=True)]
