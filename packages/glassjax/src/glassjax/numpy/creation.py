@@ -486,6 +486,8 @@ def _symbolic_range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
         start, stop = 0, start
     bounds = {"start": start, "stop": stop, "step": 1 if step is None else step}
     first, end, by = [expressions.require_size(f"arange: {name}", x) for name, x in bounds.items()]
+    if by == 0:
+        raise ValueError("arange: step must not be zero")
     dtype = dtypes.canonicalize_dtype(int) if dtype is None else dialect().dtype_of("arange", dtype)
     return lax.iota(dtype, range_length(first, end, by)) * by + first
 
