@@ -50,7 +50,7 @@ class _Ordered:
         self.key, self._hash = key, hash(key)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.key == self.key  # type: ignore[attr-defined]
+        return type(other) is type(self) and other.key == self.key
 
     def __hash__(self) -> int:
         return self._hash
@@ -260,6 +260,7 @@ class Dimension(_Ordered):
 # In arithmetic with arrays, a size is a Python int whose value the compiled program computes.
 numbers.Integral.register(Dimension)
 aval_rules[Dimension] = lambda size: dialect().int_type(0)
+# Functions for shapes return Any, as the types of shapes are annotated as ints elsewhere.
 Size = int | Dimension
 
 # Sizes are taken to be smaller: XLA's sizes of dynamic axes have 32 bits.
@@ -292,7 +293,7 @@ def is_int(x: Any) -> bool:
     return True
 
 
-def require_size(role: str, x: Any) -> Size:
+def require_size(role: str, x: Any) -> Any:
     """`x` as a size, an int of any class as a Python int; the error names its `role`."""
     if isinstance(x, Dimension):
         return x
@@ -425,12 +426,12 @@ def quotient_and_remainder(x: Size, y: Size) -> tuple[Size, Size]:
 _DIVISION_STEPS = 64  # declared equalities could keep the division from ending
 
 
-def max_size(x: Size, y: Size) -> Size:
+def max_size(x: Size, y: Size) -> Any:
     """The larger of two sizes; an atom if that depends on the variables."""
     return _chosen("max", x, y)
 
 
-def min_size(x: Size, y: Size) -> Size:
+def min_size(x: Size, y: Size) -> Any:
     """The smaller of two sizes; an atom if that depends on the variables."""
     return _chosen("min", x, y)
 

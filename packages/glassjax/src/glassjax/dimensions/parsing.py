@@ -94,7 +94,7 @@ class Parser:
 
     def _power(self) -> Size:
         base = self._atom()
-        return base ** int(self._take("number")) if self._accept("^") else base  # type: ignore[return-value]
+        return base ** int(self._take("number")) if self._accept("^") else base
 
     def _atom(self) -> Size:
         if self._kind == "name":

@@ -1,7 +1,7 @@
 """Scopes of dimension variables, with what the user declares about them."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from glassjax.dimensions import expressions
 from glassjax.dimensions.bounds import UNKNOWN, Knowledge
@@ -132,5 +132,5 @@ class SymbolicScope:
 
 def scope_of(avals: Iterable[ShapedArray]) -> SymbolicScope | None:
     """The scope of the symbolic sizes of some types, None if they have none."""
-    sizes = (size for aval in avals for size in aval.shape if isinstance(size, Dimension))
-    return next((size.scope for size in sizes), None)
+    sizes: list[Any] = [size for aval in avals for size in aval.shape]
+    return next((size.scope for size in sizes if isinstance(size, Dimension)), None)

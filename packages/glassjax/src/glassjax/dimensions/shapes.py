@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from glassjax.dimensions.expressions import Bounds, Size, bounds_of, require_size
+from glassjax.dimensions.expressions import Bounds, bounds_of, require_size
 from glassjax.dimensions.parsing import Parser
 from glassjax.dimensions.scopes import SymbolicScope
 from glassjax_stage2.errors import shown
@@ -15,7 +15,7 @@ def symbolic_shape(
     constraints: Sequence[str] = (),
     scope: SymbolicScope | None = None,
     like: Sequence[int | None] | None = None,
-) -> tuple[Size, ...]:
+) -> tuple[Any, ...]:
     """A shape from its text, in which names are dimension variables.
 
     A variable is any positive int. Sizes are expressions of ints and variables with `+`, `-`, `*`,

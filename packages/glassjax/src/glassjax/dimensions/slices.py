@@ -6,7 +6,7 @@ from glassjax.dimensions.expressions import Size, max_size, min_size, require_si
 from glassjax.errors import InconclusiveDimensionOperation
 
 
-def slice_elements(part: slice, size: Size) -> tuple[Size, Size, Size]:
+def slice_elements(part: slice, size: Size) -> tuple[Any, Any, Any]:
     """The start, the number of elements and the step of a slice of an axis.
 
     Raises:
@@ -24,7 +24,7 @@ def slice_elements(part: slice, size: Size) -> tuple[Size, Size, Size]:
     return start, range_length(start, stop, step), step
 
 
-def range_length(start: Size, stop: Size, step: Size) -> Size:
+def range_length(start: Size, stop: Size, step: Size) -> Any:
     """The number of elements of `range(start, stop, step)`; the sign of `step` must be known."""
     if step > 0:
         return max_size(0, (stop - start + step - 1) // step)

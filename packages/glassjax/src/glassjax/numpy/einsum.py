@@ -219,8 +219,8 @@ def _path_of(summation: Summation, shapes: Sequence[tuple[int, ...]], optimize: 
         return _left_to_right(len(shapes))
     is_greedy = optimize in _GREEDY or len(shapes) > _MOST_FOR_BEST
     search = _greedy_path if is_greedy else _best_path
-    known = {c: _TYPICAL if is_symbolic_dim(size) else size for c, size in sizes.items()}
-    return search(summation, tuple(known.items()))
+    typical = {c: _TYPICAL if is_symbolic_dim(size) else size for c, size in sizes.items()}
+    return search(summation, tuple(typical.items()))
 
 
 def _given_path(steps: Sequence[Any], count: int) -> Path:

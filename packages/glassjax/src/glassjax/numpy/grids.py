@@ -546,7 +546,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     return _mesh_indices(np.triu_indices(rows, diagonal, columns))
 
 
-def _count_below(rows: Size, columns: Size, k: Size) -> Size:
+def _count_below(rows: Size, columns: Size, k: Size) -> Any:
     """The number of elements of a matrix on or below the `k`-th diagonal.
 
     Row `i` has `max(i + k + 1, 0) - max(i + k + 1 - columns, 0)` of them.

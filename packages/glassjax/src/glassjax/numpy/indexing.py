@@ -352,7 +352,7 @@ def _stays_int(index: int, size: Size) -> bool:
     return surely_at_least(size, -index if index < 0 else index + 1)
 
 
-def _slice_entry(part: slice, size: Size, position: int) -> StaticSlice:
+def _slice_entry(part: slice, size: int, position: int) -> StaticSlice:
     if part.start is None and part.stop is None and part.step is None:
         return StaticSlice(0, size, 1)
     try:

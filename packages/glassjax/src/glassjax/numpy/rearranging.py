@@ -195,7 +195,7 @@ def repeat(
     size = shapes.shape(a)[axis]
     if is_symbolic_dim(repeats):
         if total_repeat_length is None:
-            return _repeat_all(a, count=repeats, axis=axis)
+            return _repeat_all(a, count=repeats, axis=axis)  # type: ignore[arg-type]
         repeats = as_array(repeats)
     if size == 0 and total_repeat_length is not None:
         return a  # type: ignore[return-value] # nothing to repeat
