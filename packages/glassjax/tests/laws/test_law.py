@@ -20,14 +20,14 @@ import numpy as np
 import pytest
 from shares import IS_NIGHT
 
-import glassjax.export  # declares primitives, as does the next
 import glassjax.numpy as jnp
-import glassjax.scipy.special  # noqa: F401
+import glassjax.scipy.special  # noqa: F401  # declares primitives
 from glassjax import (
     P,
     ShapeDtypeStruct,
     core,
     eval_shape,
+    export,
     jit,
     jvp,
     linear_transpose,
@@ -776,6 +776,31 @@ def test_vmap_is_a_loop(example):
     for i in range(0, len(results), 1 + BATCH):
         found, *loop = results[i : i + 1 + BATCH]
         is_close(found, np.stack(loop))
+
+
+# A convolution of examples has a group of features for each, and groups are counted by ints.
+GROUPED_BY_EXAMPLES = {"conv_general_dilated"}
+
+
+@law([e for e in EXAMPLES if e.avals], by_day=first_of_each(EXAMPLES, function_of))
+def test_a_program_for_all_sizes_is_that_of_each_size(example):
+    """Its text with a number put in is the text for that number; its dynamic form computes it."""
+    f = lambda *xs: vmap(example)(*xs)  # noqa: E731
+    if example.primitive.name in GROUPED_BY_EXAMPLES:
+        f = lambda x, *others: vmap(example, (0, *[None] * len(others)))(x, *others)  # noqa: E731
+    scope = export.SymbolicScope()
+    drawn, types = [], []
+    for i, aval in enumerate(example.avals):
+        is_batched = i == 0 or example.primitive.name not in GROUPED_BY_EXAMPLES
+        size = export.symbolic_shape("b", scope=scope) if is_batched else ()
+        types.append(ShapeDtypeStruct((*size, *aval.shape), aval.dtype))
+        drawn.append(stacked(example, i) if is_batched else example.draw()[i])
+    general = jit(f, symbolic=tuple("b, ..." if x.shape else None for x in drawn))
+    if example.primitive.name not in GROUPED_BY_EXAMPLES:
+        assert general.lower(*drawn).as_text() == jit(f).lower(*drawn).as_text()
+    exported = export.export(jit(f))(*types)
+    found, expected = yield [(exported.call, *drawn), (f, *drawn)]
+    is_close(found, expected)
 
 
 MESH = sharding.AbstractMesh((BATCH,), ("x",), (sharding.AxisType.Explicit,))

@@ -30,6 +30,7 @@ from glassjax.shardings.types import Spec, spec_of
 from glassjax.transforms.vmap import vmap
 from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
 from glassjax_stage2.errors import shown
+from glassjax_stage2.promotion import broadcast_shapes
 from glassjax_stage2.shaped_array import dialect
 from glassjax_stage2.source import Source, user_source
 from glassjax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
@@ -104,7 +105,7 @@ def _fold_in_type(keys: ShapedArray, data: ShapedArray) -> Avals:
     _require_keys(random_fold_in_p, keys)
     shapes = [x.shape for x in (keys, data) if x.ndim]
     try:
-        shape = np.broadcast_shapes(*shapes)
+        shape = broadcast_shapes(*shapes)
     except ValueError:
         shape = None
     if shape is None or len(set(map(len, shapes))) > 1:

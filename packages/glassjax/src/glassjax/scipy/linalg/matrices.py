@@ -24,6 +24,7 @@ from glassjax.scipy.linalg.decompositions import schur
 from glassjax.transforms.autodiff import jvp
 from glassjax_stage2 import typeof
 from glassjax_stage2.functions import one_int
+from glassjax_stage2.promotion import broadcast_shapes
 from glassjax_stage2.shaped_array import dialect, typeof_named
 
 # Matrix functions: the exponential, the square root, and others by the Schur form.
@@ -479,7 +480,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
             "leslie: f must hold at least two numbers, and s one number less; found "
             f"{typeof(f)} and {typeof(s)}"
         )
-    lead = np.broadcast_shapes(f.shape[:-1], s.shape[:-1])
+    lead = broadcast_shapes(f.shape[:-1], s.shape[:-1])
     first = jnp.broadcast_to(f[..., None, :], (*lead, 1, size))
     below = jnp.where(jnp.eye(size - 1, size, dtype=bool), s[..., :, None], 0)
     return jnp.concatenate([first, jnp.broadcast_to(below, (*lead, size - 1, size))], -2)

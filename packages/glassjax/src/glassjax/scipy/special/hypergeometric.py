@@ -27,6 +27,7 @@ from glassjax.runtime.operation import operation, require_kind
 from glassjax.scipy.special.gamma_and_beta import gammasgn
 from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
 from glassjax_stage2.errors import ConcretizationTypeError
+from glassjax_stage2.promotion import broadcast_shapes
 from glassjax_stage2.vmap_rules import elementwise
 
 # The hypergeometric functions 1F1 and 2F1 of real numbers, by their series (DLMF, 13 and 15).
@@ -147,7 +148,7 @@ def _hypergeometric(name: str, formula: Formula, jvps: Sequence[Formula]) -> Cal
 
     def abstract_eval(*avals: ShapedArray) -> list[ShapedArray]:
         require_kind(name, "f", *avals)
-        shape = np.broadcast_shapes(*[aval.shape for aval in avals])
+        shape = broadcast_shapes(*[aval.shape for aval in avals])
         return [ShapedArray(shape, avals[0].dtype)]
 
     declare(
