@@ -180,10 +180,10 @@ class Jaxpr(metaclass=_Programs):
         is_high: bool = False,
         consts: Sequence[Any] | None = None,
     ) -> Any:
-        if isinstance(constvars, core.Jaxpr | core.ClosedJaxpr):
-            return as_printed(
-                core.ClosedJaxpr(getattr(constvars, "jaxpr", constvars), list(invars or ()))
-            )
+        if isinstance(constvars, core.ClosedJaxpr):
+            constvars = constvars.jaxpr
+        if isinstance(constvars, core.Jaxpr):
+            return as_printed(core.ClosedJaxpr(constvars, list(invars or ())))
         parts = [*constvars], [*(invars or ())], [*(eqns or ())], [*(outvars or ())]
         program = as_printed(core.ClosedJaxpr(core.Jaxpr(*parts), []), lambda: debug_info)
         return program.jaxpr if consts is None else core.ClosedJaxpr(program.jaxpr, [*consts])

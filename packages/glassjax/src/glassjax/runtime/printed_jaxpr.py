@@ -416,7 +416,7 @@ class PrintedClosedJaxpr(Looks, ClosedJaxpr):
 
     @property
     def debug_info(self) -> DebugInfo | None:
-        return self.jaxpr.debug_info  # type: ignore[attr-defined, no-any-return]
+        return self.jaxpr.debug_info  # type: ignore[attr-defined]
 
     def __str__(self) -> str:
         return str(self.jaxpr)
