@@ -564,7 +564,7 @@ def plan_index(pattern: Pattern, shape: Shape, *operand_shapes: Shape) -> IndexP
     """
     entries = pattern.entries
     batch = () if pattern.is_basic else broadcast_shapes(*operand_shapes)
-    pointing = [i for i, entry in enumerate(entries) if isinstance(entry, int | Operand)]
+    pointing = [i for i, entry in enumerate(entries) if isinstance(entry, Size | Operand)]
     begin = None
     if not pattern.is_basic:
         are_adjacent = pointing[-1] - pointing[0] == len(pointing) - 1
@@ -756,8 +756,8 @@ def cut_out(x: Any, *operands: Any, pattern: Pattern) -> Any:
             out = lax.slice(out, [0] * len(strides), typeof(out).shape, strides)
     out = reverse(out, [axis for axis, step in enumerate(steps) if step < 0])
     axes = [entry for entry in pattern.entries if entry is not NEW_AXIS]
-    out = lax.squeeze(out, [i for i, entry in enumerate(axes) if isinstance(entry, int | Operand)])
-    cut = [entry for entry in pattern.entries if not isinstance(entry, int | Operand)]
+    out = lax.squeeze(out, [i for i, entry in enumerate(axes) if isinstance(entry, Size | Operand)])
+    cut = [entry for entry in pattern.entries if not isinstance(entry, Size | Operand)]
     return lax.expand_dims(out, [i for i, entry in enumerate(cut) if entry is NEW_AXIS])
 
 
