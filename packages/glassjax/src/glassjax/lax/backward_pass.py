@@ -5,7 +5,7 @@ from typing import Any
 import glassjax_stage2 as stage2
 from glassjax.primitives.axes import VaryingArray, with_reduction
 from glassjax.runtime import templates
-from glassjax.runtime.named_scope import marked
+from glassjax.runtime.named_scope import marked, marks_backward_passes
 from glassjax.settings.names import later
 from glassjax.shardings import types as resharding
 from glassjax.shardings.types import ShardedArray
@@ -34,8 +34,8 @@ class BackwardPass(stage4.BackwardPass):
             eqn.outvars[0] for eqn in jaxpr.eqns if eqn.primitive is broadcast_in_dim_p
         }
         self.apply = templates.apply_in(stage2.current_trace())
-
-    run = marked(stage4.BackwardPass.run)
+        if marks_backward_passes():
+            self.run = marked(self.run)  # type: ignore[method-assign]
 
     def zero_of(self, var: Var) -> Zero:
         return zero_cotangent(var.aval)

@@ -118,14 +118,17 @@ def marking_backward_passes() -> Iterator[None]:
         _marks_backward.reset(token)
 
 
+def marks_backward_passes() -> bool:
+    """Return True where backward passes are to be `marked`."""
+    return _marks_backward.get() and _staging_trace() is not None
+
+
 def marked(backward_pass: Callable[P, R]) -> Callable[P, R]:
-    """A backward pass whose equations have a `BackwardSource` where that is asked for."""
+    """A backward pass whose equations, in the program being staged, have a `BackwardSource`."""
+    staging = _staging_trace()
 
     @wraps(backward_pass)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        staging = _staging_trace() if _marks_backward.get() else None
-        if staging is None:
-            return backward_pass(*args, **kwargs)
         before = len(staging.eqns)
         outs = backward_pass(*args, **kwargs)
         for eqn in staging.eqns[before:]:
