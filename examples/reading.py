@@ -11,6 +11,7 @@ from glassjax.core import Literal, dce_jaxpr
 # What an equation says; {0}, {1}, ... are its operands.
 IN_WORDS = {
     "add": "{0} + {1}",
+    "add_any": "{0} + {1}",
     "broadcast_in_dim": "{0}, repeated",
     "convert_element_type": "{0}, as numbers of another type",
     "div": "{0} / {1}",

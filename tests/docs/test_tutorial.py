@@ -112,7 +112,7 @@ def test_what_is_shown_of_a_file_is_python():
 
 PYTHON = re.compile(r"^( *)```python([^\n]*)\n(.*?)^\1```[ \t]*$", re.M | re.S)
 RUNS = re.compile(r"\b(file|grows|exec|exercise|check|solution|command)=")
-NEEDS = re.compile(r'glassjax\.devices\("gpu"\)|\btorch\b')  # a GPU, or PyTorch
+NEEDS = re.compile(r'glassjax\.devices\("gpu"\)|\btorch\b|\bonnxruntime\b')  # what is not there
 
 
 def test_python_on_pages_runs_or_is_real_source():

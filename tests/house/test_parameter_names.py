@@ -19,7 +19,6 @@ REASONS = {
         "jax.Shard": "sharding global_shape data",
         "jax.core.Tracer": "trace aval",
         "jax.experimental.sparse.SparseTracer": "spvalue",
-        "jax.extend.core.Jaxpr": "effects debug_info is_high consts",
         "jax.extend.core.JaxprEqn": "effs source_info ctx",
         "jax.extend.linear_util.WrappedFun": "f_transformed transforms stores in_type",
         "jax.extend.source_info_util.SourceInfo": "traceback name_stack",
