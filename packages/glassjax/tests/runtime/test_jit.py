@@ -35,9 +35,9 @@ def compilations(monkeypatch):
     seen = []
     compile_ = compiled_programs.compile_or_load
 
-    def counting(text, out_avals, options):
+    def counting(text, out_avals, options, jaxpr):
         seen.append((text, dict(options)))
-        return compile_(text, out_avals, options)
+        return compile_(text, out_avals, options, jaxpr)
 
     monkeypatch.setattr(compiled_programs, "compile_or_load", counting)
     return seen

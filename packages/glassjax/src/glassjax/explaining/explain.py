@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import glassjax_watch
 from glassjax.explaining.memory import Memory
-from glassjax.explaining.tracing import require_call, traced_anew
+from glassjax.explaining.tracing import compiled_anew, require_call, traced_anew
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.jax_params import read_jaxpr
 from glassjax.runtime.named_scope import marking_backward_passes
@@ -205,7 +205,7 @@ def _sections(fun: Callable[..., Any], args: Any, kwargs: Any) -> Iterator[Secti
     seconds = perf_counter() - start
     yield Section("StableHLO", "The jaxpr in the language that XLA reads.", text, seconds)
     start = perf_counter()
-    compiled = lowered.compile()
+    compiled = compiled_anew(lowered)
     seconds = perf_counter() - start
     text = re.sub(r", metadata=\{[^}]*\}", "", compiled.as_text())
     summary = "The program after XLA's optimizations: operations that run in one loop are fused."

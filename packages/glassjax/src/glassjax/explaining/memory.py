@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from glassjax import xla
 from glassjax.explaining import hlo
 from glassjax.explaining.live_buffers import Buffer, LiveBuffers
-from glassjax.explaining.tracing import require_call, traced_anew
+from glassjax.explaining.tracing import compiled_anew, require_call, traced_anew
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.named_scope import BACKWARD, marking_backward_passes
 from glassjax.runtime.stages import Compiled, Traced
@@ -199,7 +199,7 @@ def explain_memory(fun: Callable[..., Any], *, checkpoints: bool = True) -> Call
 def _compiled(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Traced, Compiled]:
     with marking_backward_passes():
         traced = traced_anew(fun).trace(*args, **kwargs)
-        return traced, traced.lower().compile()
+        return traced, compiled_anew(traced.lower())
 
 
 def _live_buffers(compiled: Compiled) -> LiveBuffers:
