@@ -55,6 +55,9 @@ REASONS = {
         "jax.experimental.sparse.util.nfold_vmap": "N broadcasted in_axes",
         "jax.api_util.donation_vector": "kws",
     },
+    "An array in a kernel is on one device.": {
+        "jax.experimental.pallas.empty": "out_sharding",
+    },
     "Slices are parts of a network of TPUs.": {
         "jax.distributed.initialize": "slice_index partition_index",
     },

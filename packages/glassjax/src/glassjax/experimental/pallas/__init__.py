@@ -33,12 +33,11 @@ _lazy_facade(
         ".pallas_call": "pallas_call pallas_call_p",
         ".grid": "num_programs program_id",
         ".kernels": """
-            align_to cdiv debug_print empty empty_like empty_ref_like loop multiple_of
+            align_to broadcast_to cdiv debug_print empty empty_like empty_ref_like loop multiple_of
             next_power_of_2 reciprocal run_scoped strides_from_shape when with_scoped
         """,
         ".costs": "CostEstimate estimate_cost",
         "glassjax.numpy.indexing": "Slice ds ds:dslice",
-        "glassjax.numpy": "broadcast_to",
     },
     otherwise=_absent("jax.experimental.pallas"),
 )

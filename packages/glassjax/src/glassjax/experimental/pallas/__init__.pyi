@@ -10,6 +10,7 @@ from glassjax.experimental.pallas.costs import estimate_cost as estimate_cost
 from glassjax.experimental.pallas.grid import num_programs as num_programs
 from glassjax.experimental.pallas.grid import program_id as program_id
 from glassjax.experimental.pallas.kernels import align_to as align_to
+from glassjax.experimental.pallas.kernels import broadcast_to as broadcast_to
 from glassjax.experimental.pallas.kernels import cdiv as cdiv
 from glassjax.experimental.pallas.kernels import debug_print as debug_print
 from glassjax.experimental.pallas.kernels import empty as empty
@@ -41,7 +42,6 @@ from glassjax.experimental.pallas.specs import RevisitMode as RevisitMode
 from glassjax.experimental.pallas.specs import Squeezed as Squeezed
 from glassjax.experimental.pallas.specs import no_block_spec as no_block_spec
 from glassjax.experimental.pallas.specs import squeezed as squeezed
-from glassjax.numpy import broadcast_to as broadcast_to
 from glassjax.numpy.indexing import Slice as Slice
 from glassjax.numpy.indexing import ds as ds
 

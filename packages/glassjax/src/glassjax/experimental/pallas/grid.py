@@ -46,7 +46,13 @@ _held = _Held()
 def program(
     indices: Sequence[Any], sizes: Sequence[Any], names: Sequence[Any] | None
 ) -> Iterator[None]:
-    """The context in which a program of the grid runs, and its index maps."""
+    """The context in which a program of the grid runs, and its index maps.
+
+    Arguments:
+        indices: the position of the program along each axis of the grid.
+        sizes: the sizes of the grid.
+        names: the names of its axes, for collectives; None: they have none.
+    """
     known = tuple(size if isinstance(size, int) else None for size in sizes)
     with ExitStack() as stack:
         stack.enter_context(_sizes(known))

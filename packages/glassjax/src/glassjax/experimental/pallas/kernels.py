@@ -130,6 +130,11 @@ def with_scoped(
     return decorate
 
 
+def broadcast_to(a: Any, shape: Sequence[int]) -> Any:
+    """The array `a` broadcast to `shape`, by numpy's rule."""
+    return jnp.broadcast_to(a, shape)
+
+
 def empty(shape: Sequence[int], dtype: Any) -> Any:
     """An uninitialized array: NaN, the least integer, or False."""
     return uninitialized(shape, jnp.dtype(dtype))
