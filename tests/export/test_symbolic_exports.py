@@ -14,9 +14,9 @@ import glassjax.numpy
 SIZES = 1, 2, 5
 
 
-def exported(lib, f, *shapes, **options):
+def exported(lib, f, *shapes, constraints=(), **options):
     """`f` exported for float32 arrays of these shapes, texts of one scope."""
-    scope = lib.export.SymbolicScope()
+    scope = lib.export.SymbolicScope(constraints)
     types = [
         lib.ShapeDtypeStruct(lib.export.symbolic_shape(shape, scope=scope), np.float32)
         for shape in shapes
@@ -73,6 +73,19 @@ def test_sizes_without_a_solution_are_an_error_that_names_the_argument():
         square.call(matrix(3, 4))
     with pytest.raises(TypeError, match=r"takes f32\[b,b\].*found f32\[3\]"):
         square.call(matrix(1)[0])
+
+
+@pytest.mark.parametrize(
+    ("constraint", "rows"), [("b >= 2", 1), ("mod(b, 2) == 0", 3), ("b <= 2*n", 9)]
+)
+@pytest.mark.parametrize("writer", [jax, glassjax], ids=["jax", "glassjax"])
+def test_constraints_are_checked_also_when_the_bytes_are_read(writer, constraint, rows):
+    program = exported(writer, lambda x: x, "b, n", constraints=[constraint])
+    loaded = glassjax.export.deserialize(program.serialize())
+    for called in (program, loaded):
+        assert called.call(matrix(4)).shape == (4, 3)
+        with pytest.raises(ValueError, match="constraint"):
+            called.call(matrix(rows))
 
 
 def test_a_program_asserts_its_sizes_where_nothing_else_does():

@@ -14,6 +14,7 @@ import pytest
 from rows import for_each
 
 import glassjax
+from glassjax.lax.primitive_names import attribute_of
 from glassjax.runtime import array
 
 HERE = Path(__file__).parent / "typed"
@@ -162,4 +163,4 @@ def test_declared_primitives_are_there(name):
     declared = re.findall("^([a-z0-9_]+_p): Primitive$", stub, re.MULTILINE)
     assert len(declared) > 10
     for each in declared:
-        assert f"{getattr(module, each).name}_p" == each
+        assert f"{attribute_of(getattr(module, each))}_p" == each

@@ -69,7 +69,10 @@ class Parser:
         axis = len(self._sizes)
         expected = [size] if self.like is None else self.like[axis : axis + 1]
         if isinstance(size, int) and [size] != list(expected):
-            self._fail(f"size {size} differs from like={self.like} in axis {axis}")
+            raise ValueError(
+                f"symbolic shape {self.text!r}: it has size {size} in axis {axis}, where the shape "
+                f"{self.like} differs. Give that size, a variable, or '_'"
+            )
         self._sizes.append(size)
 
     # Expressions.

@@ -113,6 +113,11 @@ def solve(
             values[name] = operations["floordiv"](product, divisor)
         reason = f"the dimension variable '{name}' must be at least 1, found {{0}}"
         check("GE", values[name], 1, reason, values[name])
+    for text, difference, is_equality in symbolic[0].size.scope.constraints if symbolic else ():
+        if values.keys() >= {*expressions.variables(difference)}:
+            excess = value_of(difference)
+            reason = f"the constraint '{text}' does not hold: its sides differ by {{0}}"
+            check("EQ" if is_equality else "GE", excess, 0, reason, excess)
     return Solution(values, checks)
 
 

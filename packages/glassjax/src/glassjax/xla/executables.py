@@ -477,6 +477,9 @@ def from_portable(data: bytes) -> tuple[str, str]:
     raise ValueError("it has no `main`")
 
 
+_FAILED_ASSERTION = re.compile(r"error: (.*)\n.*shape_assertion")
+
+
 def refined(text: str) -> str:
     """The module of static shapes for a module whose `main` has static arguments.
 
@@ -489,6 +492,9 @@ def refined(text: str) -> str:
     try:
         found = refine(data.getvalue(), True, True, "sdy." in text)
     except (RuntimeError, ValueError) as error:
+        failed = _FAILED_ASSERTION.search(str(error))
+        if failed is not None:
+            raise ValueError(failed[1]) from None
         raise ValueError(f"the sizes of the program cannot be derived: {error}") from None
     with mlir_context():
         static = ir().Module.parse(found)
