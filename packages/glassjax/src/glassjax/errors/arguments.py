@@ -148,6 +148,18 @@ def require_flags(caller: str, **flags: Any) -> None:
                 raise TypeError(f"{caller}: {name} must be a bool, found {_found(flag)}") from None
 
 
+def require_call(who: str, fun: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    """Raise TypeError, in the name of `who`, if `fun` does not take these arguments."""
+    try:
+        signature = inspect.signature(fun)
+    except (TypeError, ValueError):  # a function without a signature
+        return
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{who}: {error}; it takes {signature}") from None
+
+
 def require_hashable(caller: str, **names: Any) -> None:
     """Raise TypeError unless each argument is hashable, as names and cache keys must be."""
     for name, value in names.items():

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from glassjax.errors.arguments import require_call
 from glassjax.explaining.explain import explain
 from glassjax.explaining.memory import explain_memory
 from glassjax.explaining.step import step
-from glassjax.explaining.tracing import require_call
 from glassjax.numpy.creation import asarray
 from glassjax.runtime.staging import ShapeDtypeStruct
 from glassjax.settings.names import function_named
 from glassjax.transforms.autodiff import value_and_grad
+from glassjax_stage2.source import name_of
 from glassjax_stage2.tree import tree_map
 
 FUNCTION = "FILE:FUNCTION or MODULE:FUNCTION"
@@ -146,7 +147,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         add.set_defaults(command=command, name=name)
     given = parser.parse_args(arguments)
     try:
-        require_call(given.name, given.function, given.arguments, {})
+        who = f"{given.name} of `{name_of(given.function)}`"
+        require_call(who, given.function, given.arguments, {})
     except TypeError as error:
         parser.error(str(error))
     given.command(given)

@@ -13,8 +13,9 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import glassjax_watch
+from glassjax.errors.arguments import require_call
 from glassjax.explaining.memory import Memory
-from glassjax.explaining.tracing import compiled_anew, require_call, traced_anew
+from glassjax.explaining.tracing import compiled_anew, traced_anew
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.jax_params import read_jaxpr
 from glassjax.runtime.named_scope import marking_backward_passes
@@ -181,7 +182,7 @@ def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
     @evaluated_by_library
     @functools.wraps(fun)
     def explained(*args: Any, **kwargs: Any) -> Explanation:
-        require_call("explain", fun, args, kwargs)
+        require_call(f"explain of `{name_of(fun)}`", fun, args, kwargs)
         return Explanation(name_of(fun), list(_sections(fun, args, kwargs)))
 
     return explained

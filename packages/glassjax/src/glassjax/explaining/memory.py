@@ -12,9 +12,10 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from glassjax import xla
+from glassjax.errors.arguments import require_call
 from glassjax.explaining import hlo
 from glassjax.explaining.live_buffers import Buffer, LiveBuffers
-from glassjax.explaining.tracing import compiled_anew, require_call, traced_anew
+from glassjax.explaining.tracing import compiled_anew, traced_anew
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.named_scope import BACKWARD, marking_backward_passes
 from glassjax.runtime.stages import Compiled, Traced
@@ -186,7 +187,7 @@ def explain_memory(fun: Callable[..., Any], *, checkpoints: bool = True) -> Call
     @evaluated_by_library
     @wraps(fun)
     def explained(*args: Any, **kwargs: Any) -> Memory:
-        require_call("explain_memory", fun, args, kwargs)
+        require_call(f"explain_memory of `{name_of(fun)}`", fun, args, kwargs)
         traced, compiled = _compiled(fun, args, kwargs)
         memory = Memory(name_of(fun), compiled)
         if checkpoints:

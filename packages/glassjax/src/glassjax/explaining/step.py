@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from glassjax.explaining.tracing import require_call, traced_anew
+from glassjax.errors.arguments import require_call
+from glassjax.explaining.tracing import traced_anew
 from glassjax.primitives.higher_order import run_program, step_rules
 from glassjax.runtime.evaluation import evaluated_by_library, library_evaluation
 from glassjax.runtime.jax_params import read_jaxpr
@@ -547,7 +548,7 @@ def step(fun: Callable[..., Any]) -> Callable[..., Execution]:
     @evaluated_by_library
     @functools.wraps(fun)
     def begin(*args: Any, **kwargs: Any) -> Execution:
-        require_call("debug.step", fun, args, kwargs)
+        require_call(f"debug.step of `{name_of(fun)}`", fun, args, kwargs)
         function = traced_anew(fun)
         traced = function.trace(*args, **kwargs)
         static, args, kwargs = function._static.split(args, kwargs)

@@ -1,25 +1,11 @@
-"""Calls of functions that are explained: checked, traced and compiled without caches."""
+"""Calls of functions that are explained, traced and compiled without caches."""
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 from glassjax.runtime.jit import PjitFunction, jit
 from glassjax.runtime.stages import Compiled, Lowered
 from glassjax.settings.config import config
-from glassjax_stage2.source import name_of
-
-
-def require_call(caller: str, fun: Callable[..., Any], args: Any, kwargs: Any) -> None:
-    """Raise TypeError if `fun` does not take these arguments."""
-    try:
-        signature = inspect.signature(fun)
-    except (TypeError, ValueError):  # a function without a signature
-        return
-    try:
-        signature.bind(*args, **kwargs)
-    except TypeError as error:
-        raise TypeError(f"{caller} of `{name_of(fun)}`: {error}; it takes {signature}") from None
 
 
 def traced_anew(fun: Callable[..., Any]) -> PjitFunction:

@@ -16,6 +16,7 @@ import numpy as np
 
 from glassjax import lax
 from glassjax import numpy as jnp
+from glassjax.errors.arguments import require_call
 from glassjax.experimental.pallas import specs
 from glassjax.lax.dynamic_slicing import slice_at
 from glassjax.numpy.indexing import Slice
@@ -110,9 +111,15 @@ class BlockMapping:
             TypeError: the index map takes other arguments, or does not return integers.
             ValueError: it does not return one index for each axis of the block.
         """
+        who = f"the index map {name_and_place_of(self.index_map)} of {self.role}"
+        given = f"{counted(len(indices), 'axis')} of the grid"
+        if prefetched:
+            given += f", {counted(len(prefetched), 'prefetched array')}"
+        require_call(
+            f"pallas_call: {who}, given {given}", self.index_map, (*indices, *prefetched), {}
+        )
         found = self.index_map(*indices, *prefetched)
         found = tuple(found) if isinstance(found, tuple | list) else (found,)
-        who = f"the index map {name_and_place_of(self.index_map)} of {self.role}"
         if len(found) != len(self.dims):
             raise ValueError(
                 f"pallas_call: {who} must return one index for each of the "
