@@ -56,9 +56,9 @@ def links(module: str, names: list[str], file: str, places: dict[int, str]) -> I
     for name, value in values.items():
         place = places.get(id(value), f"{module}.{name}" if is_documented(value) else "")
         yield f"[`{name}`]({file}#{place})" if place else f"`{name}`"
-    places.update(
-        (id(value), f"{module}.{name}") for name, value in values.items() if is_documented(value)
-    )
+    for name, value in values.items():
+        if is_documented(value):
+            places.setdefault(id(value), f"{module}.{name}")
 
 
 def text_of(page: Page) -> Iterator[str]:
