@@ -1,6 +1,7 @@
 """What glassjax and JAX hold in memory, each in processes of its own, and what a step takes."""
 
 import statistics
+from typing import Any
 
 from benchmarks import measure as measures
 from benchmarks import programs
@@ -130,6 +131,28 @@ def share_of_checkpoint() -> Line:
     return Line(name, measure, 0.5)
 
 
+def share_of_chunks() -> Line:
+    name = "memory: Jacobian of 256 columns, chunks of 32 / at once"
+
+    def measure(quick: bool) -> Row:
+        lib, _ = libraries()
+        jnp = lib.numpy
+        args = jnp.ones(256), jnp.ones((256, 4096)), jnp.ones((4096, 256))
+
+        def layer(x: Any, inner: Any, outer: Any) -> Any:
+            return jnp.tanh(jnp.sin(x @ inner) @ outer)
+
+        def size(batch_size: int | None) -> float:
+            jacobian = lib.core.jit(lib.core.jacfwd(layer, batch_size=batch_size))
+            return float(jacobian.lower(*args).compile().memory_analysis().temp_size_in_bytes)
+
+        return measures.row_of(
+            name, [(size(32), size(None))], unit="B", note="the peer is glassjax without"
+        )
+
+    return Line(name, measure, 0.25)
+
+
 def explained_deep_step() -> Line:
     name = "memory: deep step by line, explain_memory / compile"
 
@@ -156,5 +179,6 @@ LINES = [
     cached_executable(),
     deep_step(),
     share_of_checkpoint(),
+    share_of_chunks(),
     explained_deep_step(),
 ]
