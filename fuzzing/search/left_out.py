@@ -25,11 +25,12 @@ REASONS = {
     "They run programs on several devices; tests on eight devices hold them against JAX.": """
         pmap reshard shard_map smap use_abstract_mesh""",
     "They print, log or stop; what a program gives does not depend on them.": """
-        ad_checkpoint.print_saved_residuals explain explain_error debug.breakpoint
+        ad_checkpoint.print_saved_residuals explain explain_error explain_memory debug.breakpoint
         debug.callback debug.inspect_array_sharding debug.log
         debug.print debug.step debug.visualize_array_sharding debug.visualize_sharding record""",
     "They give types, programs and rules, of classes that are each library's own.": """
-        lax.after_all lax.create_token
+        export.is_symbolic_dim export.symbolic_args_specs export.symbolic_dim_bounds
+        export.symbolic_shape lax.after_all lax.create_token
         custom_derivatives.custom_vjp_primal_tree_values custom_derivatives.zero_from_primal
         typeof core.*
         dtypes.scalar_type_of random.Key random.key_dtype tree.static
@@ -40,7 +41,7 @@ REASONS = {
         tree_util.register_pytree_node_class tree_util.register_pytree_with_keys
         tree_util.register_pytree_with_keys_class tree_util.register_static""",
     "They read files and buffers, or what another process wrote.": """
-        export.default_export_platform export.deserialize export.is_symbolic_dim
+        export.default_export_platform export.deserialize
         numpy.from_dlpack numpy.fromfile numpy.load""",
     "JAX lacks them, knows them only in `shard_map`, or gives other numbers each time.": """
         lax.linalg.geqrf lax.pbroadcast lax.pcast lax.rng_uniform numpy.fromiter""",

@@ -29,6 +29,7 @@ LARGER = {
         "numpy.frexp nn.softplus nn.log_sigmoid logaddexp scipy.special.gammaincc "
         "scipy.special.ndtri scipy.special.log_ndtr"
     ),
+    "its remainder is JAX's, with zeros that XLA joins": "divmod",
     "at 0 the derivative is that of 0": "nn.relu",
     "a sum of weighted stages is one loop on the device, JAX's products are several": "odeint",
     "JAX's takes twenty times as long": "lax.cumlogsumexp",

@@ -21,7 +21,7 @@ OF_JAX = {"clone", "device_buffer", "device_buffers", "traceback", "unsafe_raw_b
 OURS = {
     "": {
         "ad_checkpoint", "checkpoints", "compilation_cache", "coverage", "explain", "explain_error",
-        "extend", "flatten_util", "install_as_jax", "record", "test_util",
+        "explain_memory", "extend", "flatten_util", "install_as_jax", "record", "test_util",
     },
     "lax": {"device_put"},
     "lax.linalg": {"geqrf"},

@@ -59,8 +59,8 @@ def roll(fun: Callable[..., Any], *, at_least: int = 16) -> Callable[..., Any]:
     ...         x = x * 1.01
     ...     return x
     >>> f = glassjax.jit(glassjax.experimental.roll(power))
-    >>> f(1.0)
-    Array(2.7048135, dtype=float32, weak_type=True)
+    >>> f(1.0).round(3)
+    Array(2.705, dtype=float32, weak_type=True)
     >>> [str(eqn.primitive) for eqn in f.trace(1.0).jaxpr.eqns]
     ['scan']
     """

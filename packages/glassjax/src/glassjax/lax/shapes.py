@@ -469,12 +469,13 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     """The common shape of arrays of these shapes, by numpy's broadcasting rule.
 
     Raises:
+        TypeError: a size is not an int, or negative.
         ValueError: two sizes of one axis differ and neither is 1.
 
     >>> lax.broadcast_shapes((3, 1), (4,), (2, 1, 1))
     (2, 3, 4)
     """
-    return promotion.broadcast_shapes(*[ints("broadcast_shapes", given) for given in shapes])
+    return promotion.broadcast_shapes(*[sizes_of("broadcast_shapes", given) for given in shapes])
 
 
 @operation(static=("sizes", "out_sharding"))

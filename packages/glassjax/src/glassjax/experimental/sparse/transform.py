@@ -354,7 +354,7 @@ BOTH = (bcoo_rules, bcsr_rules)
 _LINEAR = "imag neg real stop_gradient"
 _OTHERS = """
     abs asin asinh atan atanh bessel_i1e cbrt ceil convert_element_type erf erf_inv expm1 floor
-    log1p reduce_precision round sign sin sinh sqrt tan tanh
+    log1p reduce_precision round sign sin sinh sqrt square tan tanh
 """
 
 
@@ -429,6 +429,7 @@ def _sparse_reduce_sum(mat: BCOO, *, axes: Sequence[int], **params: Any) -> list
 
 
 bcoo_rules[_primitive("add")] = _sparse_add
+bcoo_rules[_primitive("add_any")] = _sparse_add
 bcoo_rules[_primitive("sub")] = _sub
 bcoo_rules[_primitive("mul")] = _mul
 bcoo_rules[_primitive("div")] = _div
@@ -496,6 +497,7 @@ bcoo_rules[_primitive("gather")] = _by(bcoo_shapes.bcoo_gather)
 bcoo_rules[_primitive("reshape")] = _sparse_reshape
 bcoo_rules[_primitive("rev")] = _by(bcoo_shapes.bcoo_rev)
 bcoo_rules[_primitive("slice")] = _by(bcoo_shapes.bcoo_slice)
+bcoo_rules[_primitive("squeeze")] = _by(bcoo_shapes.bcoo_squeeze)
 bcoo_rules[_primitive("transpose")] = _by(bcoo_shapes.bcoo_transpose)
 bcsr_rules[_primitive("broadcast_in_dim")] = _by(bcsr_broadcast_in_dim)
 bcsr_rules[_primitive("concatenate")] = _list_rule(bcsr_concatenate)
