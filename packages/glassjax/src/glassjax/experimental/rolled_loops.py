@@ -56,11 +56,11 @@ def roll(fun: Callable[..., Any], *, at_least: int = 16) -> Callable[..., Any]:
 
     >>> def power(x):
     ...     for _ in range(100):
-    ...         x = x * 1.01
+    ...         x = x * 2.0
     ...     return x
     >>> f = glassjax.jit(glassjax.experimental.roll(power))
-    >>> f(1.0).round(3)
-    Array(2.705, dtype=float32, weak_type=True)
+    >>> f(1.0)
+    Array(1.2676506e+30, dtype=float32, weak_type=True)
     >>> [str(eqn.primitive) for eqn in f.trace(1.0).jaxpr.eqns]
     ['scan']
     """
