@@ -132,24 +132,7 @@ def _program_order_lower(
     return b.lower_jaxpr(with_barriers(jaxpr, *strict) if enforce else jaxpr, args)
 
 
-def _program_order_bind(*args: Any, **params: Any) -> list[Any]:
-    return bind(program_order_p, *args, **params)
-
-
-higher_order.declare_program(
-    program_order_p,
-    abstract_eval=higher_order.program_type,
-    lower=_program_order_lower,
-    vmap=higher_order.program_vmap(program_order_p),
-    jvp=higher_order.program_jvp(program_order_p),
-    transpose=higher_order.call_transpose(_program_order_bind),
-    partial_eval=higher_order.call_partial_eval,
-    dce=higher_order.dce_program,
-    dependence=higher_order.program_dependence,
-    order=higher_order.program_effects,
-    keys=higher_order.program_keys,
-    steps=higher_order.run_program,
-)
+higher_order.declare_call(program_order_p, lower=_program_order_lower)
 
 
 def _program_order_vmap(

@@ -208,61 +208,28 @@ declare.declare(
 )
 
 
-square_p = Primitive("square")
-
-
-@operation
-def square(x: ArrayLike) -> Array:
+square = declare.unary(
+    "square",
     """`x * x`.
 
     >>> lax.square(jnp.array([-2, 3]))
     Array([4, 9], dtype=int32)
-    """
-    return bind1(square_p, x)
-
-
-def _square_type(x: ShapedArray) -> list[ShapedArray]:
-    require_kind("square", "iufc", x)
-    return [x]
-
-
-declare.declare(
-    square_p,
-    abstract_eval=_square_type,
-    lower=declare.lower_by_primitives(lambda x: stage2.mul(x, x)),
-    vmap=elementwise(square_p),
-    sharding=by_elements(square_p),
-    sparsity=sparsity_rules.by_elements,
-    jvp=(lambda t, out, x: t * (2 * x),),
+    """,
+    hlo=declare.lower_by_primitives(lambda x: stage2.mul(x, x)),
+    kinds="iufc",
+    jvp=lambda t, out, x: t * (2 * x),
 )
 
-
-one_minus_square_p = Primitive("one_minus_square")
-
-
-@operation
-def one_minus_square(x: ArrayLike) -> Array:
+one_minus_square = declare.unary(
+    "one_minus_square",
     """`1 - x**2`, as `(1 + x) * (1 - x)`, which loses no digits where `x` is nearly 1.
 
     >>> lax.one_minus_square(3.0)
     Array(-8., dtype=float32, weak_type=True)
-    """
-    return bind1(one_minus_square_p, x)
-
-
-def _one_minus_square_type(x: ShapedArray) -> list[ShapedArray]:
-    require_kind("one_minus_square", "iufc", x)
-    return [x]
-
-
-declare.declare(
-    one_minus_square_p,
-    abstract_eval=_one_minus_square_type,
-    lower=declare.lower_by_primitives(lambda x: (1 + x) * (1 - x)),
-    vmap=elementwise(one_minus_square_p),
-    sharding=by_elements(one_minus_square_p),
-    sparsity=sparsity_rules.by_elements,
-    jvp=(lambda t, out, x: t * (-2 * x),),
+    """,
+    hlo=declare.lower_by_primitives(lambda x: (1 + x) * (1 - x)),
+    kinds="iufc",
+    jvp=lambda t, out, x: t * (-2 * x),
 )
 
 

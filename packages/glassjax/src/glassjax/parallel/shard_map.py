@@ -235,7 +235,7 @@ def _shard_map_lower(
         return f"[{', '.join(texts)}]"
 
     args = tuple(
-        # Shardy wants to be told what the type of an operand says.
+        # Shardy does not see the types of operands.
         lowering.constrained(b, x, NamedSharding(mesh, spec), is_open) if spec.unreduced else x
         for x, spec in zip(args, in_specs, strict=True)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import glassjax_stage2 as stage2
@@ -385,6 +386,40 @@ complete(
 )
 
 
+def declare_call(
+    primitive: Primitive,
+    *,
+    lower: Rule,
+    vmap: Rule | None = None,
+    transpose: Rule | None = None,
+    partial_eval: Rule = call_partial_eval,
+    evaluate: Rule | None = None,
+) -> None:
+    """Declare a primitive that calls its only program, `jaxpr`, on all of its operands.
+
+    Arguments:
+        primitive: the primitive.
+        lower, partial_eval, evaluate: as for `declare_program`.
+        vmap, transpose: as for `declare_program`; by default the primitive calls the transformed
+            program.
+    """
+    declare_program(
+        primitive,
+        abstract_eval=program_type,
+        lower=lower,
+        vmap=vmap or program_vmap(primitive),
+        jvp=program_jvp(primitive),
+        transpose=transpose or call_transpose(partial(bind, primitive)),
+        partial_eval=partial_eval,
+        dce=dce_program,
+        dependence=program_dependence,
+        order=program_effects,
+        keys=program_keys,
+        steps=run_program,
+        evaluate=evaluate,
+    )
+
+
 # Calls of programs as functions, with frontend attributes on the call.
 
 
@@ -434,19 +469,11 @@ def attributed_call(name: str, finish: Finish | None = None) -> Primitive:
             linear_attributes=linear_attributes,
         )
 
-    declare_program(
+    declare_call(
         primitive,
-        abstract_eval=program_type,
         lower=attributed_call_lower,
-        vmap=program_vmap(primitive),
-        jvp=program_jvp(primitive),
         transpose=call_transpose(bind_linear),
         partial_eval=attributed_call_partial_eval,
-        dce=dce_program,
-        dependence=program_dependence,
-        order=program_effects,
-        keys=program_keys,
-        steps=run_program,
     )
     return primitive
 

@@ -21,7 +21,7 @@ from glassjax_stage3.jit import jit_p
 
 
 class SymbolicSizes:
-    """The sizes of arguments that are variables, as `jit` is told.
+    """The sizes of arguments that are variables, as given to `jit`.
 
     Arguments:
         caller: the function that errors name.
@@ -106,8 +106,8 @@ class CompilationForAllSizes(Compilation):
     def serves(self) -> bool:
         """True if its text can be compiled for any sizes.
 
-        It cannot if arguments or results are sharded, or if it calls Python, which is told the
-        types of its arguments.
+        It cannot if arguments or results are sharded, or if it calls Python, which gets
+        arguments of fixed types.
         """
         return not self.is_placed(self.consts()) and not xla.calls_python(self.general_text.text)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
-from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -589,20 +588,11 @@ def _checkpoint_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> Part
     )
 
 
-higher_order.declare_program(
+higher_order.declare_call(
     checkpoint_p,
-    evaluate=higher_order.program_impl,
-    abstract_eval=higher_order.program_type,
     lower=_checkpoint_lower,
-    vmap=higher_order.program_vmap(checkpoint_p),
-    jvp=higher_order.program_jvp(checkpoint_p),
-    transpose=higher_order.call_transpose(partial(bind, checkpoint_p)),
     partial_eval=_checkpoint_partial_eval,
-    dce=higher_order.dce_program,
-    dependence=higher_order.program_dependence,
-    order=higher_order.program_effects,
-    keys=higher_order.program_keys,
-    steps=higher_order.run_program,
+    evaluate=higher_order.program_impl,
 )
 saving_rules[checkpoint_p] = save_in_call
 log_from_program(checkpoint_p)

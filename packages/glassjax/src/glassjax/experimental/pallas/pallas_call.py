@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import glassjax_stage2 as stage2
@@ -94,19 +93,8 @@ def _vmap(
     return outs, [0] * len(outs)
 
 
-higher_order.declare_program(
-    pallas_call_p,
-    abstract_eval=higher_order.program_type,
-    lower=higher_order.program_lower("pallas_call"),
-    vmap=_vmap,
-    jvp=higher_order.program_jvp(pallas_call_p),
-    transpose=higher_order.call_transpose(partial(stage2.bind, pallas_call_p)),
-    partial_eval=higher_order.call_partial_eval,
-    dce=higher_order.dce_program,
-    dependence=higher_order.program_dependence,
-    order=higher_order.program_effects,
-    keys=higher_order.program_keys,
-    steps=higher_order.run_program,
+higher_order.declare_call(
+    pallas_call_p, lower=higher_order.program_lower("pallas_call"), vmap=_vmap
 )
 
 

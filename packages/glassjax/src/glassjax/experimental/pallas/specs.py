@@ -81,7 +81,14 @@ def as_block_dim(given: Any) -> BlockDim:
 # Where arrays are, on devices that differ in it, and how blocks get there.
 
 
-class MemorySpace(enum.Enum):
+class _Space(enum.Enum):
+    """Called with a shape and a dtype, a memory space makes a `MemoryRef`."""
+
+    def __call__(self, shape: Sequence[int], dtype: Any) -> MemoryRef:
+        return MemoryRef(ShapedArray(tuple(shape), parse_dtype("pl.MemorySpace", dtype)), self)
+
+
+class MemorySpace(_Space):
     """Memory spaces of any device. Called with a shape and a dtype, one makes a `MemoryRef`."""
 
     ANY = "any"
@@ -90,11 +97,8 @@ class MemorySpace(enum.Enum):
     INDEX = "index"
     KEY = "key"
 
-    def __call__(self, shape: Sequence[int], dtype: Any) -> MemoryRef:
-        return MemoryRef(ShapedArray(tuple(shape), parse_dtype("pl.MemorySpace", dtype)), self)
 
-
-class TPUMemorySpace(enum.Enum):
+class TPUMemorySpace(_Space):
     """Memory spaces of TPUs. Called with a shape and a dtype, one makes a `MemoryRef`."""
 
     VMEM = "vmem"
@@ -103,9 +107,6 @@ class TPUMemorySpace(enum.Enum):
     CMEM = "cmem"
     SEMAPHORE = "semaphore_mem"
     HBM = "hbm"
-
-    def __call__(self, shape: Sequence[int], dtype: Any) -> MemoryRef:
-        return MemoryRef(ShapedArray(tuple(shape), parse_dtype("pl.MemorySpace", dtype)), self)
 
 
 ANY, HOST = MemorySpace.ANY, Space.Host
