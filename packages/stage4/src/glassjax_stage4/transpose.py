@@ -169,7 +169,7 @@ class BackwardPass:
         """Add a cotangent to those that arrived at `atom`."""
         if atom in self.linear and ct is not None and type(ct) is not Zero:
             total = self.cotangents.get(atom)
-            self.cotangents[atom] = ct if total is None else add_tangents(ct, total)
+            self.cotangents[atom] = ct if total is None else add_tangents(total, ct)
 
 
 def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:

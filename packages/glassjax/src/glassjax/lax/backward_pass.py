@@ -71,7 +71,7 @@ class BackwardPass(stage4.BackwardPass):
             total = cotangents.get(atom)
             if total is not None:
                 with on_behalf_of(eqn.source):
-                    ct = _add(ct, total)
+                    ct = _add(total, ct)
             cotangents[atom] = ct
         return True
 

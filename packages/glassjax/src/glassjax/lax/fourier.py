@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import glassjax_stage2 as stage2
-from glassjax.lax.elementwise import complex, conj, real
-from glassjax.lax.shapes import full, full_like
+from glassjax.lax.elementwise import conj, real
+from glassjax.lax.shapes import full
 from glassjax.lax.slicing import pad
 from glassjax.primitives import sparsity_rules
 from glassjax.primitives.declare import declare
@@ -73,7 +73,7 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     if typeof(x).dtype.itemsize == 2 and kind != FftType.RFFT:
         x = stage2.astype(x, np.float32)
     if kind != FftType.RFFT and typeof(x).dtype.kind != "c":
-        x = complex(x, full_like(x, 0))
+        x = stage2.astype(x, np.result_type(typeof(x).dtype, np.complex64))
     if not lengths:
         return x
     return bind1(fft_p, x, fft_type=kind, fft_lengths=lengths)

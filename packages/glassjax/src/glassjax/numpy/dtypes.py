@@ -22,7 +22,7 @@ from glassjax.settings.number_types import (
 from glassjax_stage2 import ShapedArray, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.promotion import cast
-from glassjax_stage2.shaped_array import dialect, inexact_dtype, is_inexact
+from glassjax_stage2.shaped_array import dialect, inexact_dtype, is_inexact, python_scalars
 
 # Dtypes, their promotion, and the dtypes of sums and means.
 
@@ -88,6 +88,8 @@ def computation_dtype(dtype: Any) -> np.dtype[Any]:
 def cast_into(caller: str, x: Any, target: ShapedArray) -> Any:
     """`x` with the dtype of `target`; warns if that drops imaginary parts."""
     _warn_if_complex(caller, x, target)
+    if isinstance(x, python_scalars) and not target.weak_type:
+        return dialect().scalar(x, target.dtype)
     return cast(x, target)
 
 

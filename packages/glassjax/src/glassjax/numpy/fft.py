@@ -45,15 +45,13 @@ def _transformed(caller: str, kind: FftType, a: Any, s: Any, axes: Any, norm: st
         a = stage2.astype(a, np.float32)
     if kind == FftType.RFFT and typeof(a).dtype.kind == "c":
         raise TypeError(f"{caller}: takes real numbers, found {typeof(a)}")
-    if kind != FftType.RFFT and typeof(a).dtype.kind != "c":
-        a = stage2.astype(a, np.result_type(typeof(a).dtype, np.complex64))
     ndim = typeof(a).ndim
     sizes = None if s is None else ints(f"{caller}: s", s)
     if axes is None:
         axes = range(ndim) if sizes is None else range(ndim - len(sizes), ndim)
     axes = canonical_axes(caller, axes, ndim)
     if not axes:
-        return a
+        return transform(a, kind, ())
     if sizes is None:
         sizes = tuple(typeof(a).shape[axis] for axis in axes)
         if kind == FftType.IRFFT:
@@ -79,11 +77,8 @@ def _empty_transform(a: Any, kind: FftType, axes: Sequence[int], sizes: tuple[in
     shape = list(typeof(a).shape)
     for axis, size in zip(axes, out_sizes, strict=True):
         shape[axis] = max(size, 0)
-    if kind == FftType.RFFT:
-        a = lax.complex(a, lax.full_like(a, 0))
-    elif kind == FftType.IRFFT:
-        a = lax.real(a)
-    return lax.full(shape, 0, typeof(a).dtype)
+    dtype = np.result_type(typeof(a).dtype, np.complex64)
+    return lax.full(shape, 0, np.finfo(dtype).dtype if kind == FftType.IRFFT else dtype)
 
 
 def _resized(a: Any, sizes: tuple[int, ...]) -> Any:

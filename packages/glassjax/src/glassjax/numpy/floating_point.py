@@ -151,15 +151,10 @@ def nan_to_num(
     limits = finfo(aval.dtype)
     posinf = float(limits.max) if posinf is None else posinf
     neginf = float(limits.min) if neginf is None else neginf
-    for is_replaced, number in (
-        (isnan(x), nan), (stage2.eq(x, math.inf), posinf), (stage2.eq(x, -math.inf), neginf),
-    ):  # fmt: skip
-        x = where(
-            is_replaced,
-            lax.convert_element_type(cast_into("nan_to_num", number, aval), aval.dtype),
-            x,
-        )
-    return x  # type: ignore[return-value]
+    x = lax.convert_element_type(x, aval.dtype)
+    out = where(isnan(x), cast_into("nan_to_num", nan, aval), x)
+    out = where(stage2.eq(out, math.inf), cast_into("nan_to_num", posinf, aval), out)
+    return where(stage2.eq(out, -math.inf), cast_into("nan_to_num", neginf, aval), out)
 
 
 @operation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -72,11 +73,11 @@ def _meshgrid(vectors: list[Any], *, sparse: bool, indexing: str) -> tuple[Any, 
     full = [0] * len(vectors)
     for axis, x in zip(axes, vectors, strict=True):
         full[axis] = shape(x)[0]
-    grids = []
-    for axis, x in zip(axes, vectors, strict=True):
+    grids = {}
+    for axis, x in sorted(zip(axes, vectors, strict=True), key=itemgetter(0)):
         own = [n if i == axis else 1 for i, n in enumerate(full)]
-        grids.append(lax.broadcast_in_dim(x, tuple(own if sparse else full), (axis,)))
-    return tuple(grids)
+        grids[axis] = lax.broadcast_in_dim(x, tuple(own if sparse else full), (axis,))
+    return tuple(grids[axis] for axis in axes)
 
 
 @hiding_frames
@@ -443,9 +444,10 @@ def fill_diagonal(
 
 def _below(rows: int, columns: int, k: int) -> Any:
     """A mask of the elements of a matrix on or below the `k`-th diagonal."""
-    row = lax.broadcasted_iota(np.int32, (rows, columns), 0)
-    column = lax.broadcasted_iota(np.int32, (rows, columns), 1)
-    return (row + (k if is_symbolic_dim(k) else np.int32(k)) if k != 0 else row) >= column
+    dtype = default_int()
+    row = lax.broadcasted_iota(dtype, (rows, columns), 0)
+    last = row + (k if is_symbolic_dim(k) else dtype.type(k))
+    return last >= lax.broadcasted_iota(dtype, (rows, columns), 1)
 
 
 @operation(static=("N", "M", "k", "dtype"))
@@ -478,7 +480,8 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
     Array([[1, 0],
            [3, 4]], dtype=int32)
     """
-    return _masked("tril", m, k, m, lax.full_like(m, 0))
+    is_below = _below_in("tril", m, k)
+    return lax.select(is_below, m, lax.full_like(m, 0))
 
 
 @operation(static="k")
@@ -490,14 +493,15 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
            [0, 4]], dtype=int32), Array([[0, 2],
            [0, 0]], dtype=int32))
     """
-    return _masked("triu", m, k - 1, lax.full_like(m, 0), m)
+    is_below = _below_in("triu", m, k - 1)
+    return lax.select(is_below, lax.full_like(m, 0), m)
 
 
-def _masked(name: str, m: Any, k: int, below: Any, above: Any) -> Any:
+def _below_in(caller: str, m: Any, k: int) -> Any:
+    """A mask of the elements of matrices `m` on or below the `k`-th diagonal."""
     if ndim(m) < 2:
-        raise ValueError(f"{name}: expected at least two axes, found {typeof(m)}")
-    is_below = _below(shape(m)[-2], shape(m)[-1], k)
-    return lax.select(shapes.broadcast_to(is_below, shape(m)), below, above)
+        raise ValueError(f"{caller}: expected at least two axes, found {typeof(m)}")
+    return shapes.broadcast_to(_below(shape(m)[-2], shape(m)[-1], k), shape(m))
 
 
 @evaluated_by_library

@@ -88,7 +88,7 @@ def pad(
                 f"{shown(values)}"
             )
         if not ndim(values) if hasattr(values, "aval") else not np.shape(values):
-            return _pad_with_values(array, [(0, 0)] * axes, values, widths=widths, mode=mode)
+            return _pad_with_values(array, values, widths=widths, mode=mode)
         elif not hasattr(values, "aval"):
             values = [tuple(row) for row in np.broadcast_to(np.asarray(values), (axes, 2)).tolist()]
         return _pad_with_values(array, list(values), widths=widths, mode=mode)
@@ -130,18 +130,15 @@ def _are_keys(values: Any) -> bool:
 
 
 @operation(static=("widths", "mode"))
-def _pad_with_values(
-    x: Any, values: Any, value: Any = None, *, widths: tuple[Width, ...], mode: str
-) -> Any:
+def _pad_with_values(x: Any, values: Any, *, widths: tuple[Width, ...], mode: str) -> Any:
+    """Pad with one value, or with a pair of values for each axis."""
     if not widths:
         return x
     dtype = typeof(x)
-    if value is not None:  # one value for all axes
-        values = [(value, value)] * ndim(x)
-    given = [value for pair in values for value in pair]
-    if mode == "constant" and all(value is given[0] for value in given[1:]):
-        fill = cast_into("pad", given[0] if given else 0, dtype)
-        return lax.pad(x, fill, [(*width, 0) for width in widths])
+    if not isinstance(values, list):
+        if mode == "constant":
+            return lax.pad(x, cast_into("pad", values, dtype), [(*width, 0) for width in widths])
+        values = [(values, values)] * ndim(x)
     for axis, (width, pair) in enumerate(zip(widths, values, strict=True)):
         before, after = (cast_into("pad", pair[i], dtype) for i in range(2))
         if mode == "constant":

@@ -12,6 +12,7 @@ from glassjax.dimensions.expressions import surely_at_least
 from glassjax.dtypes import DTypeLike
 from glassjax.lax.precision import PrecisionLike
 from glassjax.lax.products import PRECISION_PARAMS, options
+from glassjax.numpy.rearranging import flip
 from glassjax.runtime.array import Array, ArrayLike, require_no_out
 from glassjax.runtime.operation import operation
 from glassjax.settings.number_types import (
@@ -278,7 +279,8 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """
     require_no_promotion(a, b)
     require_no_out("outer", out)
-    return stage2.reshape(a, (-1, 1)) * stage2.reshape(b, (1, -1))
+    rows, columns = stage2.reshape(a, (-1,)), stage2.reshape(b, (-1,))
+    return stage2.mul(lax.expand_dims(rows, [1]), lax.expand_dims(columns, [0]))
 
 
 @operation(static=("axes", *PRECISION_PARAMS))
@@ -338,12 +340,12 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """
     require_no_promotion(a, b)
     ndim = max(typeof(a).ndim, typeof(b).ndim)
-    shape_a, shape_b = ((1,) * (ndim - typeof(x).ndim) + typeof(x).shape for x in (a, b))
-    a = lax.reshape(a, [size for n in shape_a for size in (n, 1)])
-    b = lax.reshape(b, [size for n in shape_b for size in (1, n)])
-    return lax.reshape(
-        stage2.mul(a, b), [math.prod(pair) for pair in zip(shape_a, shape_b, strict=True)]
+    a, b = (lax.expand_dims(x, range(ndim - typeof(x).ndim)) for x in (a, b))
+    products = stage2.mul(
+        lax.expand_dims(a, range(1, 2 * ndim, 2)), lax.expand_dims(b, range(0, 2 * ndim, 2))
     )
+    sizes = [math.prod(pair) for pair in zip(typeof(a).shape, typeof(b).shape, strict=True)]
+    return lax.reshape(products, sizes)
 
 
 @operation(static=("axisa", "axisb", "axisc", "axis"))
@@ -376,17 +378,15 @@ def cross(
     x = ay * bz - az * by
     y = az * bx - ax * bz
     z = ax * by - ay * bx
-    last = [typeof(z).ndim]
-    out = lax.concatenate([lax.expand_dims(part, last) for part in (x, y, z)], last[0])
-    return stage2.moveaxis(out, -1, axisc)
+    out = lax.concatenate([lax.expand_dims(part, [0]) for part in (x, y, z)], 0)
+    return stage2.moveaxis(out, 0, axisc)
 
 
 def _elements(vectors: Any) -> list[Any]:
     """The three elements of vectors along the last axis."""
     *lead, _ = typeof(vectors).shape
-    zeros = [0] * len(lead)
-    parts = [lax.slice(vectors, [*zeros, i], [*lead, i + 1]) for i in range(3)]
-    return [lax.reshape(part, lead) for part in parts]
+    zeros, last = [0] * len(lead), [len(lead)]
+    return [lax.squeeze(lax.slice(vectors, [*zeros, i], [*lead, i + 1]), last) for i in range(3)]
 
 
 def _conjugate(x: Any) -> Any:
@@ -459,9 +459,9 @@ def correlate(
     if typeof(v).dtype.kind == "c":
         v = lax.conj(v)
     if len_of(a) < len_of(v):  # numpy swaps them and reverses the result
-        out = _slide("correlate", v, lax.rev(a, [0]), mode, precision, preferred_element_type)
+        out = _slide("correlate", v, a, mode, precision, preferred_element_type)
         return lax.rev(out, [0])
-    return _slide("correlate", a, lax.rev(v, [0]), mode, precision, preferred_element_type)
+    return _slide("correlate", a, v, mode, precision, preferred_element_type)
 
 
 def len_of(sequence: Any) -> int:
@@ -476,6 +476,7 @@ def _sequences(caller: str, a: Any, v: Any) -> list[Any]:
     return [to_inexact(x) for x in promote_dtypes(a, v)]
 
 
+@operation(static=("caller", *OPTIONS))
 def _slide(
     caller: str,
     longer: Any,
@@ -488,9 +489,11 @@ def _slide(
     pads = {"full": (n - 1, n - 1), "same": (n // 2, n - n // 2 - 1), "valid": (0, 0)}
     if mode not in pads:
         raise ValueError(f"{caller}: mode must be 'full', 'same' or 'valid', found {mode!r}")
+    if caller == "convolve":
+        shorter = flip(shorter)
     out = lax.conv_general_dilated(
         lax.expand_dims(longer, [0, 1]),
-        lax.expand_dims(lax.rev(shorter, [0]), [0, 1]),
+        lax.expand_dims(shorter, [0, 1]),
         (1,),
         [pads[mode]],
         precision=precision,

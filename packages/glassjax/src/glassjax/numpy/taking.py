@@ -91,8 +91,8 @@ def take(
         raise IndexError(f"take: axis {axis} of {typeof(a)} has no elements to take")
     if mode == "wrap":
         indices = remainder(indices, size)
-    elif mode != "clip":
-        indices = wrapped_index(indices, size)
+    elif mode != "clip" and letter_of(typeof(indices).dtype) != "u":
+        indices = where(indices < 0, indices + size, indices)
     axes_of_indices = shapes.ndim(indices)
     offset = [
         i if i < axis else i + axes_of_indices - 1 for i in range(shapes.ndim(a)) if i != axis
@@ -152,7 +152,7 @@ def take_along_axis(
     others = tuple(i for i in range(shapes.ndim(arr)) if i != along)
     return lax.gather(
         arr,
-        shapes.expand_dims(indices, shapes.ndim(arr)),
+        lax.reshape(indices, (*shape(indices), 1)),
         lax.GatherDimensionNumbers((), (along,), (along,), others, others),
         [min(1, size) for size in shape(arr)],
         mode="fill" if mode is None else mode,

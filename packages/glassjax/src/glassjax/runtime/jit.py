@@ -412,7 +412,9 @@ class PjitFunction(PickledByName, programs.Called):
         given = self._given_places
         if given.have_shardings:
             leaves = _constrain_results(leaves, self._places_of(leaves, args, kwargs).shardings)
-        outs = bind(jit_p, *consts, *leaves, jaxpr=traced.jaxpr, name=name or self._name)
+        outs = bind(
+            jit_p, *consts, *leaves, jaxpr=traced.jaxpr, name=self._name if name is None else name
+        )
         outs = _constrain_results(outs, given.result_shardings(traced.out_tree))
         return tree_unflatten(traced.out_tree, outs)
 

@@ -17,20 +17,22 @@ _option = NumbersOption(
     "nested_calls", bool, False, "Whether library functions that JAX jits are calls in programs."
 )
 
-# By room, the functions that JAX jits; `name:other` is a call named `other`.
+# The name of a call that is transformed as a whole, but written into a program as its operations.
+INLINED = ""
+
+# By room, the functions that JAX jits; `name:other` is a call named `other`, and `name:` inlined.
 _JITTED = {
     "lax": "dynamic_index_in_dim fft",
     "numpy.cases": "where:_where",
     "numpy": """
-        allclose append argsort atleast_1d atleast_2d atleast_3d clip convolve corrcoef cov cross
-        cumprod cumsum diag:_diag diagonal diff flip:_flip floor_divide hypot interp:_interp isclose
-        kron linspace:_linspace logspace:_logspace median mod:remainder nan_to_num pad:_pad
-        percentile piecewise:_piecewise polyval ptp:_ptp quantile remainder
-        rot90 round searchsorted sinc sort std:_std take:_take take_along_axis trace tril triu
-        var:_var
+        add: allclose append argsort atleast_1d atleast_2d atleast_3d average: clip convolve
+        corrcoef cov cross cumprod cumsum diag:_diag diagonal diff dot: _einsum: flip:_flip
+        floor_divide hypot interp:_interp isclose kron linspace:_linspace logspace:_logspace matmul:
+        median mod:remainder nan_to_num _pad_with_values:_pad percentile piecewise:_piecewise
+        polyval ptp:_ptp quantile remainder rot90 round searchsorted sinc _slide:_conv sort std:_std
+        take:_take take_along_axis trace tril triu var:_var
     """,
     "numpy.linalg": "cholesky det eigh inv norm qr slogdet solve svd",
-    "numpy.fft": "fft ifft rfft irfft",
     "nn": """
         celu elu glu hard_tanh leaky_relu log_sigmoid log_softmax one_hot:_one_hot selu silu
         soft_sign softplus standardize
@@ -43,9 +45,9 @@ _JITTED = {
     "scipy.linalg": "expm cho_factor:_cholesky solve_triangular:_solve_triangular",
 }
 _NAMES = {
-    (room, name): jitted or name
+    (room, name): jitted if named else name
     for room, names in _JITTED.items()
-    for name, _, jitted in (each.partition(":") for each in names.split())
+    for name, named, jitted in (each.partition(":") for each in names.split())
 }
 
 
@@ -90,10 +92,10 @@ def nests_calls() -> bool:
 
 @lru_cache(maxsize=4096)
 def name_of_call(function: Callable[..., Any]) -> str | None:
-    """The name of the call of a library function in JAX's programs; None if it is inlined."""
+    """The name of the call of a library function in JAX's programs; None if there is no call."""
     module = function.__module__.removeprefix("glassjax.")
     while module:
-        if found := _NAMES.get((module, function.__name__)):
+        if (found := _NAMES.get((module, function.__name__))) is not None:
             return found
         module = module.rpartition(".")[0]
     return None

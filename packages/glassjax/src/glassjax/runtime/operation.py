@@ -61,7 +61,8 @@ class Operation(PjitFunction):
                 return out
         here = dialect()
         args, kwargs = array.with_own_conversions(args, kwargs)
-        run = self._as_call if nests_calls() and name_of_call(self._fun) else self._fun
+        is_call = nests_calls() and name_of_call(self._fun) is not None
+        run = self._as_call if is_call else self._fun
         is_in_function = here is not numpys_dialect and here.in_function is here  # type: ignore[attr-defined]
         # Another function of the library calls: its number types are in force, and its arguments
         # were checked when the user passed them.

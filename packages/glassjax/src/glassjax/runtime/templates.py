@@ -14,7 +14,7 @@ import glassjax_stage3 as stage3
 from glassjax.dimensions.expressions import Dimension, as_array
 from glassjax.runtime.array import Array
 from glassjax.runtime.evaluation import adds_equations, device_trace, evaluators
-from glassjax.runtime.nesting import nests_calls
+from glassjax.runtime.nesting import INLINED, nests_calls
 from glassjax.runtime.signature import StaticArguments, exact_type
 from glassjax.settings.config import Switch
 from glassjax.settings.number_types import withheld_warnings
@@ -34,7 +34,7 @@ from glassjax_stage2.vmap import BatchAxis, BatchDim, BatchTracer, vmap_flat
 from glassjax_stage2.vmap import BatchTrace as PlainBatchTrace
 from glassjax_stage3 import Jaxpr, JaxprEqn, Literal, Var
 from glassjax_stage3.abstract_eval import abstract_eval
-from glassjax_stage3.jaxpr import Atom, inner_jaxprs
+from glassjax_stage3.jaxpr import Atom, eval_jaxpr, inner_jaxprs
 from glassjax_stage3.jit import jit_p
 from glassjax_stage3.staging import JaxprTrace as PlainJaxprTrace
 from glassjax_stage3.staging import JaxprTracer
@@ -220,6 +220,11 @@ class JaxprTrace(TakesTemplates, PlainJaxprTrace):
     def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
         if primitive is template_p:
             return self.apply(params["template"], args, user_source())
+        if primitive is jit_p and params["name"] == INLINED:
+            for x in args:  # constants come in the order of the operands
+                self.to_atom(x)
+            with set_interpreter(self):
+                return eval_jaxpr(params["jaxpr"], [], *args)
         return super().process(primitive, args, params)
 
     def to_atom(self, x: Any) -> Any:
