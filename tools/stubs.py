@@ -1,6 +1,6 @@
-"""Writes the stubs from which type checkers know what facades and distributions offer.
+"""Writes the stubs that show type checkers facades, distributions and the methods of Arrays.
 
-`python -m tools.stubs` writes them anew after the table of a facade has changed, or a formula.
+`python -m tools.stubs` updates them after a change of a facade's table, a formula or a signature.
 """
 
 import importlib
@@ -13,12 +13,30 @@ from types import ModuleType
 from typing import Any
 
 from glassjax.lax import primitive_names
+from glassjax.numpy import array_methods
+from glassjax.runtime.array import Array
 from glassjax.scipy import stats
 
 # Before other modules of the library are imported, which have more.
 PRIMITIVES = [primitive_names.attribute_of(each) for each in primitive_names.all_primitives()]
 SOURCES = Path(__file__).parents[1] / "packages/glassjax/src"
 DISTRIBUTIONS = SOURCES / "glassjax/scipy/stats/__init__.pyi"
+METHODS = SOURCES / "glassjax/runtime/array_methods.pyi"
+HEAD_OF_METHODS = '''
+"""The operators and methods that `glassjax.numpy` gives Arrays."""
+
+from collections.abc import Iterator
+from typing import Any, Literal, NoReturn
+
+import glassjax_stage3 as stage3
+from glassjax.dtypes import DTypeLike
+from glassjax.lax.precision import PrecisionLike
+from glassjax.numpy.at import _IndexUpdateHelper
+from glassjax.numpy.reductions import Axes
+from glassjax.runtime.array import Array, ArrayLike
+
+class ArrayMethods(stage3.Array):
+'''
 
 
 def facades() -> Iterator[tuple[str, Path]]:
@@ -94,9 +112,33 @@ def _parameter(parameter: inspect.Parameter) -> str:
     return f"{parameter.name}: ArrayLike" + (f" = {parameter.default}" if has_default else "")
 
 
+def stub_of_methods() -> str:
+    """The stub of the class whose methods Array has from `glassjax.numpy`."""
+    return formatted(HEAD_OF_METHODS + "\n".join(map(_method, array_methods.METHODS)))
+
+
+def _method(name: str) -> str:
+    """A method as a line of a class: an operator, a property, or with its function's signature."""
+    symbol = name.strip("_")
+    if {symbol, symbol.removeprefix("r")} & {*array_methods.OPERATORS, *array_methods.COMPARISONS}:
+        out = "tuple[Array, Array]" if symbol.endswith("divmod") else "Array"
+        ignored = "  # type: ignore[override]" if symbol in ("eq", "ne") else ""
+        return f"    def {name}(self, other: ArrayLike, /) -> {out}: ...{ignored}"
+    getattr(Array, name)  # imports it
+    function: Any = inspect.getattr_static(Array, name)
+    is_property = isinstance(function, property)
+    function = function.fget if is_property else function
+    signature = inspect.signature(function)
+    array, *others = signature.parameters.values()
+    receiver = inspect.Parameter("self", array.kind)
+    text = str(signature.replace(parameters=[receiver, *others]))
+    result = f" -> {function.__name__}" if isinstance(function, type) else ""
+    return "    @property\n" * is_property + f"    def {name}{text}{result}: ..."
+
+
 def formatted(text: str) -> str:
     """A program as `./noxw -s format` leaves it."""
-    for options in (["check", "--fix-only", "--select=I"], ["format"]):
+    for options in (["check", "--fix-only", "--select=I,UP037"], ["format"]):
         command = [sys.executable, "-m", "ruff", *options, "-q", "--stdin-filename=x.pyi", "-"]
         done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
         text = done.stdout
@@ -107,6 +149,7 @@ def main() -> None:
     for name, path in facades():
         path.write_text(stub(name), encoding="utf-8")
     DISTRIBUTIONS.write_text(stub_of_distributions(), encoding="utf-8")
+    METHODS.write_text(stub_of_methods(), encoding="utf-8")
 
 
 if __name__ == "__main__":

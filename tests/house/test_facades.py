@@ -31,6 +31,7 @@ def test_type_checkers_see_what_facades_offer():
 
         for name, path in stubs.facades():
             assert path.read_text(encoding="utf-8") == stubs.stub(name), "python -m tools.stubs"
+        assert stubs.METHODS.read_text(encoding="utf-8") == stubs.stub_of_methods()
         """
     )
 

@@ -29,14 +29,6 @@ from glassjax_stage4.jacobian import jacobian_by_rows
 
 @overload
 def jacfwd(
-    fun: Callable[P, Any],
-    argnums: Argnums = ...,
-    has_aux: Literal[False] = ...,
-    holomorphic: bool = ...,
-    batch_size: int | None = ...,
-) -> Callable[P, Any]: ...
-@overload
-def jacfwd(
     fun: Callable[P, tuple[Any, Aux]],
     argnums: Argnums = ...,
     *,
@@ -95,15 +87,6 @@ def jacfwd(
 
 @overload
 def jacrev(
-    fun: Callable[P, Any],
-    argnums: Argnums = ...,
-    has_aux: Literal[False] = ...,
-    holomorphic: bool = ...,
-    allow_int: bool = ...,
-    batch_size: int | None = ...,
-) -> Callable[P, Any]: ...
-@overload
-def jacrev(
     fun: Callable[P, tuple[Any, Aux]],
     argnums: Argnums = ...,
     *,
@@ -159,14 +142,6 @@ def jacrev(
 jacobian = jacrev
 
 
-@overload
-def hessian(
-    fun: Callable[P, Any],
-    argnums: Argnums = ...,
-    has_aux: Literal[False] = ...,
-    holomorphic: bool = ...,
-    batch_size: int | None = ...,
-) -> Callable[P, Any]: ...
 @overload
 def hessian(
     fun: Callable[P, tuple[Any, Aux]],

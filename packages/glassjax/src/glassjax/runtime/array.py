@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,9 +29,9 @@ from glassjax_stage3.executable import device_type
 from glassjax_stage3.lowering import element_type
 
 if TYPE_CHECKING:
-    from glassjax.dtypes import DTypeLike
-    from glassjax.lax.precision import PrecisionLike
-    from glassjax.numpy.at import _IndexUpdateHelper
+    from glassjax.runtime.array_methods import ArrayMethods  # a stub that tools.stubs writes
+else:
+    ArrayMethods = stage3.Array
 
 
 # The current interpreter: tracing, or only evaluation?
@@ -91,7 +91,7 @@ class _ArrayType(type):
 
 
 # --8<-- [start:array]
-class Array(stage3.Array, metaclass=_ArrayType):
+class Array(ArrayMethods, metaclass=_ArrayType):
     """An array that stays on its device until its numbers are needed.
 
     All results of this library are of this class. `isinstance(x, Array)` is true for tracers, too,
@@ -397,246 +397,6 @@ class Array(stage3.Array, metaclass=_ArrayType):
             raise BufferError(
                 f"the buffer protocol does not support dtype {self.dtype}; use numpy.asarray(x)"
             ) from None
-
-    # The operators and methods that glassjax.numpy gives arrays, for type checkers.
-    if TYPE_CHECKING:
-
-        def _operator(self, other: ArrayLike, /) -> Array: ...
-        def _divmod(self, other: ArrayLike, /) -> tuple[Array, Array]: ...
-
-        __add__ = __radd__ = _operator
-        __sub__ = __rsub__ = _operator
-        __mul__ = __rmul__ = _operator
-        __truediv__ = __rtruediv__ = _operator
-        __floordiv__ = __rfloordiv__ = _operator
-        __mod__ = __rmod__ = _operator
-        __divmod__ = __rdivmod__ = _divmod
-        __pow__ = __rpow__ = _operator
-        __matmul__ = __rmatmul__ = _operator
-        __and__ = __rand__ = _operator
-        __or__ = __ror__ = _operator
-        __xor__ = __rxor__ = _operator
-        __lshift__ = __rlshift__ = _operator
-        __rshift__ = __rrshift__ = _operator
-        __lt__ = __le__ = __gt__ = __ge__ = _operator
-
-        def __eq__(self, other: ArrayLike, /) -> Array: ...  # type: ignore[override]
-        def __ne__(self, other: ArrayLike, /) -> Array: ...  # type: ignore[override]
-        def __abs__(self) -> Array: ...
-        def __array_namespace__(self, *, api_version: str | None = None) -> Any: ...
-        def __contains__(self, x: ArrayLike) -> Array: ...
-        def __getitem__(self, index: Any) -> Array: ...
-        def __invert__(self) -> Array: ...
-        def __iter__(self) -> Iterator[Array]: ...
-        def __neg__(self) -> Array: ...
-        def __pos__(self) -> Array: ...
-        def __round__(self, ndigits: int | None = None) -> Array: ...
-        def __setitem__(self, index: Any, values: Any) -> NoReturn: ...
-        def all(
-            self,
-            axis: int | Sequence[int] | None = None,
-            out: None = None,
-            keepdims: bool = False,
-            *,
-            where: ArrayLike | None = None,
-        ) -> Array: ...
-        def any(
-            self,
-            axis: int | Sequence[int] | None = None,
-            out: None = None,
-            keepdims: bool = False,
-            *,
-            where: ArrayLike | None = None,
-        ) -> Array: ...
-        def argmax(
-            self, axis: int | None = None, out: None = None, keepdims: bool | None = None
-        ) -> Array: ...
-        def argmin(
-            self, axis: int | None = None, out: None = None, keepdims: bool | None = None
-        ) -> Array: ...
-        def argpartition(self, kth: int, axis: int = -1) -> Array: ...
-        def argsort(
-            self,
-            axis: int | None = -1,
-            *,
-            kind: None = None,
-            order: None = None,
-            stable: bool = True,
-            descending: bool = False,
-            dtype: DTypeLike | None = None,
-        ) -> Array: ...
-        def astype(
-            self, dtype: DTypeLike | None, copy: bool = False, device: Any = None
-        ) -> Array: ...
-        @property
-        def at(self) -> _IndexUpdateHelper: ...
-        def byteswap(self) -> Array: ...
-        def choose(self, choices: Any, out: None = None, mode: str = "raise") -> Array: ...
-        def clip(self, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array: ...
-        def compress(
-            self,
-            condition: ArrayLike,
-            axis: int | None = None,
-            *,
-            out: None = None,
-            size: int | None = None,
-            fill_value: ArrayLike = 0,
-        ) -> Array: ...
-        def conj(self) -> Array: ...
-        def conjugate(self) -> Array: ...
-        def cumprod(
-            self, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-        ) -> Array: ...
-        def cumsum(
-            self, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-        ) -> Array: ...
-        def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array: ...
-        def dot(
-            self,
-            b: ArrayLike,
-            *,
-            precision: PrecisionLike = None,
-            preferred_element_type: DTypeLike | None = None,
-            out_sharding: Any = None,
-        ) -> Array: ...
-        @property
-        def flat(self) -> NoReturn: ...
-        def flatten(self, order: str = "C", *, out_sharding: Any = None) -> Array: ...
-        @property
-        def imag(self) -> Array: ...
-        @property
-        def mT(self) -> Array: ...
-        def max(
-            self,
-            axis: int | Sequence[int] | None = None,
-            out: None = None,
-            keepdims: bool = False,
-            initial: ArrayLike | None = None,
-            where: ArrayLike | None = None,
-        ) -> Array: ...
-        def mean(
-            self,
-            axis: int | Sequence[int] | None = None,
-            dtype: DTypeLike | None = None,
-            out: None = None,
-            keepdims: bool = False,
-            *,
-            where: ArrayLike | None = None,
-        ) -> Array: ...
-        def min(
-            self,
-            axis: int | Sequence[int] | None = None,
-            out: None = None,
-            keepdims: bool = False,
-            initial: ArrayLike | None = None,
-            where: ArrayLike | None = None,
-        ) -> Array: ...
-        def nonzero(
-            self, *, size: int | None = None, fill_value: Any = None
-        ) -> tuple[Array, ...]: ...
-        def prod(
-            self,
-            axis: int | Sequence[int] | None = None,
-            dtype: DTypeLike | None = None,
-            out: None = None,
-            keepdims: bool = False,
-            initial: ArrayLike | None = None,
-            where: ArrayLike | None = None,
-            promote_integers: bool = True,
-        ) -> Array: ...
-        def ptp(
-            self, axis: int | Sequence[int] | None = None, out: None = None, keepdims: bool = False
-        ) -> Array: ...
-        def ravel(self, order: str = "C", *, out_sharding: Any = None) -> Array: ...
-        @property
-        def real(self) -> Array: ...
-        def repeat(
-            self,
-            repeats: ArrayLike,
-            axis: int | None = None,
-            *,
-            total_repeat_length: int | None = None,
-            out_sharding: Any = None,
-        ) -> Array: ...
-        def reshape(self, *shape: Any, order: str = "C", out_sharding: Any = None) -> Array: ...
-        def round(self, decimals: int = 0, out: None = None) -> Array: ...
-        def searchsorted(
-            self,
-            v: ArrayLike,
-            side: str = "left",
-            sorter: ArrayLike | None = None,
-            *,
-            method: str = "scan",
-        ) -> Array: ...
-        def sort(
-            self,
-            axis: int | None = -1,
-            *,
-            kind: None = None,
-            order: None = None,
-            stable: bool = True,
-            descending: bool = False,
-        ) -> Array: ...
-        def squeeze(self, axis: int | Sequence[int] | None = None) -> Array: ...
-        def std(
-            self,
-            axis: int | Sequence[int] | None = None,
-            dtype: DTypeLike | None = None,
-            out: None = None,
-            ddof: float = 0,
-            keepdims: bool = False,
-            *,
-            where: ArrayLike | None = None,
-            mean: ArrayLike | None = None,
-            correction: float | None = None,
-        ) -> Array: ...
-        def sum(
-            self,
-            axis: int | Sequence[int] | None = None,
-            dtype: DTypeLike | None = None,
-            out: None = None,
-            keepdims: bool = False,
-            initial: ArrayLike | None = None,
-            where: ArrayLike | None = None,
-            promote_integers: bool = True,
-        ) -> Array: ...
-        def swapaxes(self, axis1: int, axis2: int) -> Array: ...
-        def take(
-            self,
-            indices: ArrayLike,
-            axis: int | None = None,
-            out: None = None,
-            mode: str | None = None,
-            unique_indices: bool = False,
-            indices_are_sorted: bool = False,
-            fill_value: Any = None,
-        ) -> Array: ...
-        def to_device(self, device: Any, *, stream: None = None) -> Array: ...
-        def tobytes(self, order: str | None = "C") -> bytes: ...
-        def trace(
-            self,
-            offset: ArrayLike = 0,
-            axis1: int = 0,
-            axis2: int = 1,
-            dtype: DTypeLike | None = None,
-            out: None = None,
-        ) -> Array: ...
-        def var(
-            self,
-            axis: int | Sequence[int] | None = None,
-            dtype: DTypeLike | None = None,
-            out: None = None,
-            ddof: float = 0,
-            keepdims: bool = False,
-            *,
-            where: ArrayLike | None = None,
-            mean: ArrayLike | None = None,
-            correction: float | None = None,
-        ) -> Array: ...
-        @property
-        def T(self) -> Array: ...
-        def transpose(self, *axes: Any) -> Array: ...
-        def view(self, dtype: DTypeLike | None = None, type: None = None) -> Array: ...
 
 
 class Placed(NamedTuple):

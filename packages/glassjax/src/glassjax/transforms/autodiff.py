@@ -643,15 +643,6 @@ def value_and_grad(
 
 @overload
 def grad(
-    fun: Callable[P, Any],
-    argnums: Argnums = ...,
-    has_aux: Literal[False] = ...,
-    holomorphic: bool = ...,
-    allow_int: bool = ...,
-    reduce_axes: Sequence[Hashable] = ...,
-) -> Callable[P, Any]: ...
-@overload
-def grad(
     fun: Callable[P, tuple[Any, Aux]],
     argnums: Argnums = ...,
     *,
