@@ -55,7 +55,7 @@ def _value(x: Any) -> Any:
         return [*kind, *map(_value, x)]
     if _is_type(x):
         return type_data(x)
-    if callable(x):
+    if callable(x) or hasattr(x, "call_wrapped"):
         return "a function"
     text = re.sub(r" at 0x[0-9a-f]+|\bid=\d+", "", str(x)).replace("glassjax", "jax")
     return f"{type(x).__name__}: {text}"

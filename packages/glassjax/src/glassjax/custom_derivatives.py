@@ -6,12 +6,12 @@ from glassjax.transforms.custom_derivatives import (
     closure_convert,
     custom_gradient,
     custom_jvp,
+    custom_jvp_call_p,
     custom_vjp,
+    custom_vjp_call_p,
     custom_vjp_primal_tree_values,
     zero_from_primal,
 )
-from glassjax.transforms.custom_derivatives import custom_call_p as custom_jvp_call_p
-from glassjax.transforms.custom_derivatives import custom_call_p as custom_vjp_call_p
 from glassjax.transforms.linear_call import linear_call
 
 __all__ = [

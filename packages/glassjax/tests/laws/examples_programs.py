@@ -6,7 +6,7 @@ An example is a public function in whose program the primitive stands, as in `ex
 import numpy as np
 
 import glassjax.numpy as jnp
-from glassjax import checkpoint, custom_batching, custom_jvp, jit, lax, vmap
+from glassjax import checkpoint, custom_batching, custom_jvp, custom_vjp, jit, jvp, lax, vmap
 from glassjax.experimental import pallas as pl
 
 F64, F32, C128 = map(np.dtype, ("float64", "float32", "complex128"))
@@ -40,6 +40,21 @@ def product_with_rule(x):
 
 
 product_with_rule.defjvps(lambda t, out, x: t * (jnp.cos(x) * x + jnp.sin(x)))
+
+
+@custom_vjp
+def product_with_pullback(x):
+    return product(x)
+
+
+@product_with_pullback.defjvp
+def _(primals, tangents):
+    return jvp(product, primals, tangents)
+
+
+product_with_pullback.defvjp(
+    lambda x: (product(x), x), lambda x, ct: (ct * (jnp.cos(x) * x + jnp.sin(x)),)
+)
 
 
 @custom_batching.custom_vmap
@@ -99,7 +114,8 @@ FUNCTIONS = {
     "cond": ([choice], [(2, 3)], SMOOTH),
     "scan": ([rounds(False), rounds(True)], [(3, 2)], SMOOTH),
     "remat2": ([checkpoint(product)], [(2, 3)], SMOOTH),
-    "custom_call": ([product_with_rule], [(2, 3)], SMOOTH),
+    "custom_jvp_call": ([product_with_rule], [(2, 3)], SMOOTH),
+    "custom_vjp_call": ([product_with_pullback], [(2, 3)], SMOOTH),
     "custom_vmap_call": ([product_with_batches], [(2, 3)], REAL),
     "custom_linear_solve": ([solve], [(3, 3), (3,)], REAL),
     "pallas_call": ([kernel], [(3, 2)], SMOOTH),

@@ -34,7 +34,7 @@ from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.settings.names import list_public_names, wraps
 from glassjax.shardings.partition_spec import PartitionSpec
 from glassjax.transforms.checkpoint import checkpoint_p, name_p
-from glassjax.transforms.custom_derivatives import custom_call_p
+from glassjax.transforms.custom_derivatives import custom_jvp_call_p, custom_vjp_call_p
 from glassjax_stage1.interpreter import set_interpreter
 from glassjax_stage2 import Primitive, ShapedArray, bind, typeof
 from glassjax_stage2.arguments import FlatFunction, require_function
@@ -700,7 +700,8 @@ def _checked_custom_call(trace: CheckTrace, args: Args, params: Params) -> list[
     if sites:
         error, _ = error_from(eval_jaxpr(program, [], *map(stop_gradient, args)), sites)
         trace.found.append(error)
-    return bind(custom_call_p, *args, **{**params, "jaxpr": without_checks(jaxpr)})
+    unchecked = {**params, "jaxpr": without_checks(jaxpr)}
+    return bind(params["rule"].primitive, *args, **unchecked)
 
 
 def _zeros(avals: Sequence[ShapedArray]) -> list[Any]:
@@ -857,7 +858,7 @@ def _staged(program: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray])
 
 check_rules[jit_p] = partial(_checked_call, jit_p)
 check_rules[checkpoint_p] = partial(_checked_call, checkpoint_p)
-check_rules[custom_call_p] = _checked_custom_call
+check_rules[custom_jvp_call_p] = check_rules[custom_vjp_call_p] = _checked_custom_call
 for _checked_program_primitive in (cond_p, stage4.cond_p):
     check_rules[_checked_program_primitive] = partial(_checked_cond, _checked_program_primitive)
 check_rules[name_p] = _name

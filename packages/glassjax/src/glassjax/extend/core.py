@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -19,12 +20,13 @@ from glassjax.primitives.methods import Effect
 from glassjax.runtime.array import is_value
 from glassjax.runtime.effects import AbstractToken, Token
 from glassjax.runtime.evaluation import evaluated_by_library, library_evaluation
+from glassjax.runtime.jax_params import read
 from glassjax.runtime.nesting import nested_calls
 from glassjax.runtime.printed_jaxpr import DebugInfo, PrintedEqn, as_printed
 from glassjax.settings.facades import make_module
 from glassjax.settings.names import list_public_names
 from glassjax.settings.tracers import Tracer
-from glassjax.transforms.custom_derivatives import custom_call_p as custom_jvp_call_p
+from glassjax.transforms.custom_derivatives import custom_jvp_call_p, custom_vjp_call_p
 from glassjax_stage1 import current_interpreter
 from glassjax_stage1.interpreter import evaluator, set_interpreter
 from glassjax_stage2 import ShapedArray, Trace, current_trace
@@ -486,19 +488,22 @@ def _swap(ref: Any, value: Any, *transforms: Any, tree: Any) -> Any:
     return references.swap(ref, None, value)
 
 
-def _bind_params_with_function(params: dict[str, Any]) -> dict[str, Any]:
+def _bind_params_with_function(primitive: Primitive, params: dict[str, Any]) -> dict[str, Any]:
     """The parameters; the function with the derivative is the first of `subfuns`."""
-    function = wrap_init(jaxpr_as_fun(core.ClosedJaxpr(params["jaxpr"], [])))
-    return {**params, "subfuns": (function,)}
+    program = read(primitive, params)["jaxpr"]
+    return {**params, "subfuns": (wrap_init(jaxpr_as_fun(core.ClosedJaxpr(program, []))),)}
 
 
-def _bind_without_function(*args: Any, subfuns: Any = (), **params: Any) -> Any:
-    return cast(Any, Primitive).bind(custom_jvp_call_p, *args, **params)
+def _bind_without_function(
+    primitive: Primitive, *args: Any, subfuns: Any = (), **params: Any
+) -> Any:
+    return cast(Any, Primitive).bind(primitive, *args, **params)
 
 
-_custom_call: Any = custom_jvp_call_p
-_custom_call.get_bind_params = _bind_params_with_function
-_custom_call.bind = _bind_without_function
+for _primitive in (custom_jvp_call_p, custom_vjp_call_p):
+    _custom_call: Any = _primitive
+    _custom_call.get_bind_params = partial(_bind_params_with_function, _primitive)
+    _custom_call.bind = partial(_bind_without_function, _primitive)
 
 
 # References are resolved while tracing: programs have no equations of these primitives.
@@ -520,7 +525,7 @@ primitives = make_module(
         "glassjax.random.prng": "threefry2x32_p",
         "glassjax.transforms.checkpoint": "checkpoint_p:remat_p name_p",
         "glassjax.transforms.custom_derivatives": """
-            custom_call_p:custom_jvp_call_p custom_call_p:custom_vjp_call_p
+            custom_jvp_call_p custom_vjp_call_p
         """,
         "glassjax.transforms.linear_call": "custom_linear_p:custom_lin_p",
         "glassjax.lax.elementwise": "add_any_p:add_jaxvals_p",

@@ -282,8 +282,9 @@ cummax_p: Primitive
 cummin_p: Primitive
 cumprod_p: Primitive
 cumsum_p: Primitive
-custom_call_p: Primitive
+custom_jvp_call_p: Primitive
 custom_linear_p: Primitive
+custom_vjp_call_p: Primitive
 custom_vmap_call_p: Primitive
 dawsn_p: Primitive
 dawsn_slope_p: Primitive

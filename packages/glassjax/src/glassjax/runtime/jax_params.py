@@ -136,6 +136,34 @@ def _read_jit(params: Params) -> Params:
     return {"jaxpr": params["jaxpr"], "name": params["name"]}
 
 
+# Functions with custom derivatives. A rule of ours has all functions of JAX's parameters.
+
+
+def _write_custom_jvp(params: Params, _: JaxprEqn) -> Params:
+    return _write_custom_call(params) | {"jvp_jaxpr_fun": params["rule"]}
+
+
+def _write_custom_vjp(params: Params, _: JaxprEqn) -> Params:
+    rule = params["rule"]
+    functions = {"fwd_jaxpr_thunk": rule, "bwd": rule.bwd, "out_trees": rule.out_trees}
+    return _write_custom_call(params) | functions
+
+
+def _write_custom_call(params: Params) -> Params:
+    return {
+        "call_jaxpr": params["jaxpr"],
+        "num_consts": params["num_consts"],
+        "symbolic_zeros": params["rule"].names.get("symbolic_zeros", False),
+    }
+
+
+def _read_custom_call(params: Params) -> Params:
+    if "rule" in params:
+        return params
+    rule = params["jvp_jaxpr_fun" if "jvp_jaxpr_fun" in params else "fwd_jaxpr_thunk"]
+    return {"jaxpr": params["call_jaxpr"], "num_consts": params["num_consts"], "rule": rule}
+
+
 # `scan`: its numbers of constants, carried values and elements, as trees of leaves.
 
 
@@ -307,6 +335,8 @@ _WORDS: dict[str, Words] = {
     "rng_bit_generator": _defaults(out_sharding=None),
     **dict.fromkeys(("pure_callback", "io_callback"), _CALLBACK),
     "jit": Words(_write_jit, _read_jit),
+    "custom_jvp_call": Words(_write_custom_jvp, _read_custom_call),
+    "custom_vjp_call": Words(_write_custom_vjp, _read_custom_call),
     "scan": Words(_write_scan, _read_scan),
     "while": _renamed(cond_consts="cond_nconsts", body_consts="body_nconsts"),
     "remat2": _renamed(again="differentiated"),

@@ -207,21 +207,12 @@ def printed(eqn: JaxprEqn) -> tuple[str, Params]:
     if name in _RULES:
         params = _RULES[name](params, eqn)
     ordered = dict(sorted(params.items()))
-    if name == "custom_call":
-        name, its_own = params["rule"].printed
-        ordered = dict(sorted({**_print_custom_call(params), **its_own}.items()))
     if name == "psum" and any(x.aval.axis.checked for x in eqn.invars[1:]):  # type: ignore[attr-defined]
         name = "psum_invariant"
         del ordered["axis_index_groups"]
     if "name" in ordered:
         ordered = {"name": ordered.pop("name")} | ordered
     return name, ordered
-
-
-def _print_custom_call(params: Params) -> Params:
-    """The program and the number of its constants, if it has any."""
-    shown = {"call_jaxpr": params["jaxpr"]}
-    return shown | {"num_consts": params["num_consts"]} if params["num_consts"] else shown
 
 
 def _without(*names: str) -> Callable[[Params, JaxprEqn], Params]:
@@ -236,6 +227,20 @@ def _without_default(**values: Any) -> Callable[[Params, JaxprEqn], Params]:
 
 def _print_broadcast(params: Params, _: JaxprEqn) -> Params:
     return {key: x for key, x in params.items() if key == "broadcast_dimensions" and x}
+
+
+def _print_custom_jvp(params: Params, _: JaxprEqn) -> Params:
+    return _print_custom_call(params, params["jvp_jaxpr_fun"].names)
+
+
+def _print_custom_vjp(params: Params, _: JaxprEqn) -> Params:
+    return _print_custom_call(params, params["fwd_jaxpr_thunk"].names)
+
+
+def _print_custom_call(params: Params, names: Params) -> Params:
+    """The program, the number of its constants if it has any, and the names of functions."""
+    shown = {"call_jaxpr": params["call_jaxpr"], **names}
+    return shown | {"num_consts": params["num_consts"]} if params["num_consts"] else shown
 
 
 def _print_dot_general(params: Params, eqn: JaxprEqn) -> Params:
@@ -323,6 +328,8 @@ _RULES: dict[str, Callable[[Params, JaxprEqn], Params]] = {
     **dict.fromkeys(_SCATTERING, _psum_scatter),
     "all_to_all": _all_to_all,
     "custom_linear_solve": _linear_solve,
+    "custom_jvp_call": _print_custom_jvp,
+    "custom_vjp_call": _print_custom_vjp,
     **dict.fromkeys(jax_params.ELEMENTARY, _without_default(accuracy=None)),
 }
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
@@ -43,16 +44,14 @@ from glassjax_stage3.jaxpr import consts_as_invars
 from glassjax_stage3.staging import JaxprTrace
 from glassjax_stage4.partial_eval import PartialEvalTrace, merge, partition
 
-# The primitive of functions with custom derivatives, and its rules.
+# The primitives of functions with custom derivatives, and their rules.
 #
 # Evaluation of such a call simply runs the function. Differentiation runs the rule instead. vmap
 # maps both. Staging turns the program of the function into an equation that carries the rule.
 
 
-custom_call_p = Primitive("custom_call", higher_order=True)
-
-
-Printed = tuple[str, dict[str, Any]]
+custom_jvp_call_p = Primitive("custom_jvp_call", higher_order=True)
+custom_vjp_call_p = Primitive("custom_vjp_call", higher_order=True)
 
 
 class JvpRule:
@@ -61,16 +60,24 @@ class JvpRule:
     Arguments:
         jvp: function of a list of primals and a list of tangents, possibly `Zero`, that returns
             such lists for the results.
-        printed: the name of the primitive in JAX, and its parameters, for the text of jaxprs.
+        names: the names of the functions, and whether symbolic zeros are passed, for the text of
+            jaxprs.
     """
+
+    primitive = custom_jvp_call_p
 
     def __init__(
         self,
         jvp: Callable[[linear_call.Values, linear_call.Values], tuple[list[Any], list[Any]]],
-        printed: Printed = ("custom_jvp_call", {}),
+        names: Mapping[str, Any] = MappingProxyType({}),
     ):
         self.jvp = jvp
-        self.printed = printed
+        self.names = names
+
+    def __call__(
+        self, primals: linear_call.Values, tangents: linear_call.Values
+    ) -> tuple[list[Any], list[Any]]:
+        return self.jvp(primals, tangents)
 
     def batched(self, axis: BatchAxis, dims: linear_call.Dims, trace: BatchTrace | None) -> JvpRule:
         """The batched rule, whose results have the batch axis first."""
@@ -96,7 +103,7 @@ class JvpRule:
             zeros = [Zero.like(x) for x, keep in zip(outs, out_nonzero, strict=True) if not keep]
             return outs, merge(out_nonzero, zeros, results[len(outs) :])
 
-        return JvpRule(batched_jvp, self.printed)
+        return JvpRule(batched_jvp, self.names)
 
 
 class VjpRule:
@@ -108,20 +115,30 @@ class VjpRule:
         bwd: function of that data, the residuals, and the cotangents of the results, possibly
             `Zero`. It returns the cotangent of each primal, or `Zero`.
         forward: the forward-mode rule, if there is one as well.
-        printed: the name of the primitive in JAX, and its parameters, for the text of jaxprs.
+        names: as of `JvpRule`.
+        out_trees: function that returns the structure of the results, known once `fwd` has run.
     """
+
+    primitive = custom_vjp_call_p
 
     def __init__(
         self,
         fwd: Callable[[linear_call.Values, Sequence[bool]], tuple[list[Any], list[Any], Any]],
         bwd: Callable[[Any, linear_call.Values, linear_call.Values], list[Any]],
         forward: JvpRule | None = None,
-        printed: Printed = ("custom_vjp_call", {}),
+        names: Mapping[str, Any] = MappingProxyType({}),
+        out_trees: Callable[[], Any] | None = None,
     ):
         self.fwd = fwd
         self.bwd = bwd
         self.forward = forward
-        self.printed = printed
+        self.names = names
+        self.out_trees = out_trees
+
+    def __call__(
+        self, primals: linear_call.Values, nonzero: Sequence[bool]
+    ) -> tuple[list[Any], list[Any], Any]:
+        return self.fwd(primals, nonzero)
 
     def jvp(
         self, primals: linear_call.Values, tangents: linear_call.Values
@@ -180,7 +197,7 @@ class VjpRule:
             )
 
         forward = None if self.forward is None else self.forward.batched(axis, dims, trace)
-        return VjpRule(fwd, bwd, forward, self.printed)
+        return VjpRule(fwd, bwd, forward, self.names, self.out_trees)
 
 
 def _push_forward(
@@ -219,7 +236,7 @@ def custom_call(fun: linear_call.Flat, rule: Any, args: linear_call.Values, name
     if is_staging or (isinstance(trace, PartialEvalTrace) and any(map(trace.is_unknown, args))):
         closed = stage_body(fun, [typeof(x) for x in args], "a custom derivative", name)
         return stage2.bind(
-            custom_call_p,
+            rule.primitive,
             *closed.consts,
             *args,
             jaxpr=consts_as_invars(closed.jaxpr),
@@ -230,7 +247,7 @@ def custom_call(fun: linear_call.Flat, rule: Any, args: linear_call.Values, name
         params = {"fun": fun, "rule": rule}
         if isinstance(trace, BatchTrace):
             params["trace"] = trace
-        return trace.process(custom_call_p, args, params)
+        return trace.process(rule.primitive, args, params)
     # No argument belongs to this trace.
     with set_interpreter(trace.parent):
         return custom_call(fun, rule, args, name)
@@ -293,21 +310,22 @@ def _custom_call_vmap(
     return outs, [0] * len(outs)
 
 
-higher_order.declare_program(
-    custom_call_p,
-    evaluate=higher_order.program_impl,
-    abstract_eval=higher_order.program_type,
-    lower=higher_order.program_lower("custom_call"),
-    vmap=_custom_call_vmap,
-    jvp=_custom_call_jvp,
-    transpose=higher_order.transpose_program,
-    partial_eval=None,  # jvp, which comes first, removes the call
-    dce=None,
-    dependence=None,  # the user's rule decides
-    order=higher_order.program_effects,
-    keys=higher_order.program_keys,
-    steps=higher_order.run_program,
-)
+for _primitive in (custom_jvp_call_p, custom_vjp_call_p):
+    higher_order.declare_program(
+        _primitive,
+        evaluate=higher_order.program_impl,
+        abstract_eval=higher_order.program_type,
+        lower=higher_order.program_lower(_primitive.name),
+        vmap=_custom_call_vmap,
+        jvp=_custom_call_jvp,
+        transpose=higher_order.transpose_program,
+        partial_eval=None,  # jvp, which comes first, removes the call
+        dce=None,
+        dependence=None,  # the user's rule decides
+        order=higher_order.program_effects,
+        keys=higher_order.program_keys,
+        steps=higher_order.run_program,
+    )
 
 
 # Shared parts of functions with custom derivatives.
@@ -697,7 +715,7 @@ def jvp_rule_of(function: Any, call: Call) -> JvpRule:
         ]
 
     names = {"name": name_of(call.fun), "jvp": name_of(rule), "symbolic_zeros": symbolic_zeros}
-    return JvpRule(flat_jvp, ("custom_jvp_call", names))
+    return JvpRule(flat_jvp, names)
 
 
 # `custom_vjp`: functions with a custom derivative in reverse mode.
@@ -857,7 +875,7 @@ class custom_vjp(CustomFunction[P, R]):
             "symbolic_zeros": symbolic_zeros,
         }
         forward = None if self.jvp is None else jvp_rule_of(self, call)
-        return VjpRule(fwd, bwd, forward, ("custom_vjp_call", names))
+        return VjpRule(fwd, bwd, forward, names, lambda: call.out_tree)
 
 
 @contextmanager

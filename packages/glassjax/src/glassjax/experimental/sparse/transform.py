@@ -30,7 +30,7 @@ from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.jit import jit
 from glassjax.settings.names import wraps
 from glassjax.settings.tracers import Tracer
-from glassjax.transforms.custom_derivatives import custom_call_p
+from glassjax.transforms.custom_derivatives import custom_jvp_call_p, custom_vjp_call_p
 from glassjax_stage1.interpreter import set_interpreter
 from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
 from glassjax_stage2.arguments import FlatFunction, require_function
@@ -570,7 +570,7 @@ def _sparse_scan(
 
 for _rules in BOTH:
     _rules[jit_p] = _jit
-    _rules[custom_call_p] = _sparse_custom_call
+    _rules[custom_jvp_call_p] = _rules[custom_vjp_call_p] = _sparse_custom_call
     _rules[_primitive("cond")] = _cond
     _rules[_primitive("while")] = _while
     _rules[_primitive("scan")] = _sparse_scan
