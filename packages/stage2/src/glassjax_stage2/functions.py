@@ -139,7 +139,8 @@ def where(condition: Array, x: Array, y: Array) -> Array:
         condition = ne(condition, 0)
     x, y = promote(x, y)
     shape = broadcast_shapes(typeof(condition).shape, typeof(x).shape, typeof(y).shape)
-    return select_n(*(broadcast_to(operand, shape) for operand in (condition, y, x)))
+    condition, x, y = (broadcast_to(operand, shape) for operand in (condition, x, y))
+    return select_n(condition, y, x)
 
 
 def astype(x: Array, dtype: Any) -> Array:

@@ -423,11 +423,16 @@ def eye(
     rows = one_int("eye: N", N)
     (columns,) = (rows,) if M is None else ints("eye: M", M)
     shape = sizes_of("eye", (rows, columns))
+    out = diagonal_mask(shape, k)
+    out = lax.convert_element_type(out, default_float() if dtype is None else dtype)
+    return placed_result("eye", out, device)
+
+
+def diagonal_mask(shape: Shape, k: Any) -> Any:
+    """A mask of the elements of a matrix on the `k`-th diagonal."""
     row = lax.broadcasted_iota(default_int(), shape, 0)
     column = lax.broadcasted_iota(default_int(), shape, 1)
-    on_diagonal = row + k == column
-    out = lax.convert_element_type(on_diagonal, default_float() if dtype is None else dtype)
-    return placed_result("eye", out, device)
+    return row + k == column
 
 
 # Numbers on scales, and powers of numbers.

@@ -14,7 +14,8 @@ from glassjax.dtypes import DTypeLike
 from glassjax.errors.arguments import checking_arguments
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.numpy import shapes
-from glassjax.numpy.creation import arange, asarray, linspace
+from glassjax.numpy.cases import where
+from glassjax.numpy.creation import arange, asarray, diagonal_mask, linspace
 from glassjax.numpy.dtypes import default_float, default_int
 from glassjax.numpy.reductions import sum as sum_of
 from glassjax.numpy.selection import nonzero
@@ -25,7 +26,6 @@ from glassjax.runtime.operation import operation
 from glassjax.transforms.vmap import vmap
 from glassjax_stage2 import Tracer, typeof
 from glassjax_stage2.functions import canonical_axes, ints, one_int
-from glassjax_stage2.promotion import cast
 from glassjax_stage2.shaped_array import Shape
 
 # Grids of coordinates, and arrays written with brackets.
@@ -324,11 +324,7 @@ def trace(
 def _sum_of_diagonal(a: Any, offset: Any, axes: Sequence[int], dtype: Any) -> Any:
     """The sum of a diagonal with a traced offset."""
     a = shapes.moveaxis(a, axes, (-2, -1))
-    rows, columns = shape(a)[-2:]
-    row = lax.broadcasted_iota(default_int(), (rows, columns), 0)
-    column = lax.broadcasted_iota(default_int(), (rows, columns), 1)
-    on_diagonal = row + offset == column
-    return sum_of(a, (-2, -1), dtype, where=on_diagonal)
+    return sum_of(a, (-2, -1), dtype, where=diagonal_mask(shape(a)[-2:], offset))
 
 
 @operation(static="k")
@@ -346,15 +342,10 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         return diagonal(v, k)
     if ndim(v) != 1:
         raise ValueError(f"diag: expected a vector or a matrix, found {typeof(v)}")
-    (count,) = shape(v)
-    size = count + abs(k)
-    if not count:
-        return lax.full((size, size), 0, typeof(v).dtype)
-    # The flattened matrix is zeros with the elements at a constant stride.
-    start = max(k, 0) + max(-k, 0) * size
-    end = size * size - start - (count + (count - 1) * size)
-    row = lax.pad(v, cast(0, typeof(v)), [(start, end, size)])
-    return shapes.reshape(row, (size, size))
+    zero = lax.full_like(v, 0, shape=())
+    rows = lax.pad(v, zero, [(max(-k, 0), max(k, 0), 0)])
+    size = shape(rows)[0]
+    return where(diagonal_mask((size, size), k), lax.expand_dims(rows, [1]), zero)
 
 
 @operation(static="k")
