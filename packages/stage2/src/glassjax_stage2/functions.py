@@ -135,12 +135,11 @@ def select_n(which: Array, on_false: Array, on_true: Array) -> Array:
 
 def where(condition: Array, x: Array, y: Array) -> Array:
     """`x` where `condition` is true, else `y`, element by element."""
-    if typeof(condition).dtype != np.bool_:
-        condition = ne(condition, 0)
-    x, y = promote(x, y)
-    shape = broadcast_shapes(typeof(condition).shape, typeof(x).shape, typeof(y).shape)
-    condition, x, y = (broadcast_to(operand, shape) for operand in (condition, x, y))
-    return select_n(condition, y, x)
+    which = condition if typeof(condition).dtype == np.bool_ else ne(condition, 0)
+    operands = which, *promote(x, y)
+    shape = broadcast_shapes(*(typeof(operand).shape for operand in operands))
+    which, x, y = (broadcast_to(operand, shape) for operand in operands)
+    return select_n(which, y, x)
 
 
 def astype(x: Array, dtype: Any) -> Array:

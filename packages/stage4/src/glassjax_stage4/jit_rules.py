@@ -7,7 +7,7 @@ from glassjax_stage2 import ShapedArray, Zero, bind
 from glassjax_stage2.tangent import instantiate, tangent_type
 from glassjax_stage3 import Jaxpr, JaxprEqn, jit_p
 from glassjax_stage3.executable import cached_by_jaxpr
-from glassjax_stage3.jaxpr import consts_as_invars
+from glassjax_stage3.jaxpr import Atom, consts_as_invars
 from glassjax_stage3.staging import trace_to_jaxpr
 from glassjax_stage4.partial_eval import (
     PartialEqns,
@@ -27,9 +27,24 @@ def _jit_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns
     """A call of the known half, and a call of the unknown half on its residuals."""
     jaxpr, name = eqn.params["jaxpr"], eqn.params["name"]
     parts = split_jaxpr(jaxpr, tuple(unknown_ins))
-    known = {"jaxpr": parts.known, "name": name}
+    smaller, residuals = without_forwarded(parts.known, len(parts.residuals))
+    known = {"jaxpr": smaller, "name": name}
     unknown = {"jaxpr": parts.unknown, "name": name}
-    return split_call(eqn, unknown_ins, parts.unknown_outs, parts.residuals, known, unknown)
+    return split_call(eqn, unknown_ins, parts.unknown_outs, residuals, known, unknown)
+
+
+@cached_by_jaxpr
+def without_forwarded(known: Jaxpr, count: int) -> tuple[Jaxpr, list[ShapedArray | int]]:
+    """A known half without results for residuals, its last `count` results, that are arguments.
+
+    Returns:
+        The program, and for each residual its type, or the number of the argument.
+    """
+    places: dict[Atom, int] = {var: place for place, var in enumerate(known.invars)}
+    first = len(known.outvars) - count
+    outs = [x for i, x in enumerate(known.outvars) if i < first or x not in places]
+    smaller = Jaxpr(known.constvars, known.invars, known.eqns, outs)
+    return smaller, [places.get(x, x.aval) for x in known.outvars[first:]]
 
 
 partial_eval_rules[jit_p] = _jit_partial_eval

@@ -197,7 +197,7 @@ def split_call(
     eqn: JaxprEqn,
     unknown_ins: Sequence[bool],
     unknown_outs: Sequence[bool],
-    residuals: Sequence[ShapedArray],
+    residuals: Sequence[ShapedArray | int],
     known: Params,
     unknown: Params,
 ) -> PartialEqns:
@@ -208,7 +208,8 @@ def split_call(
         unknown_ins: for each operand of the programs whether it is unknown.
         unknown_outs: for each result whether it is unknown.
         residuals: types of the residuals: the known half returns them last, the unknown half takes
-            them before its operands.
+            them before its operands. A number stands for a known operand, which need not be
+            returned.
         known: the parameters of the known half.
         unknown: the parameters of the unknown half.
     """
@@ -216,9 +217,10 @@ def split_call(
     both, operands = eqn.invars[:count], eqn.invars[count:]
     ins_known, ins_unknown = partition(unknown_ins, operands)
     outs_known, outs_unknown = partition(unknown_outs, eqn.outvars)
-    kept, primitive = [Var(aval) for aval in residuals], eqn.primitive
+    kept = [ins_known[x] if isinstance(x, int) else Var(x) for x in residuals]
+    new, primitive = [var for var in kept if var not in ins_known], eqn.primitive
     return PartialEqns(
-        [JaxprEqn(primitive, [*both, *ins_known], [*outs_known, *kept], known, eqn.source)],
+        [JaxprEqn(primitive, [*both, *ins_known], [*outs_known, *new], known, eqn.source)],
         JaxprEqn(primitive, [*both, *kept, *ins_unknown], outs_unknown, unknown, eqn.source),
     )
 

@@ -117,7 +117,7 @@ def _fft_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
     x = move_batch_dim(values[0], axis, dims[0], 0)
-    return [bind1(fft_p, x, **params)], [0]
+    return [fft(x, **params)], [0]
 
 
 def _fft_transpose(ct: Any, x: UndefPrimal, *, fft_type: FftType, fft_lengths: Shape) -> Any:

@@ -92,7 +92,7 @@ def take(
     if mode == "wrap":
         indices = remainder(indices, size)
     elif mode != "clip" and letter_of(typeof(indices).dtype) != "u":
-        indices = where(indices < 0, indices + size, indices)
+        indices = where(stage2.lt(indices, 0), stage2.add(indices, size), indices)
     axes_of_indices = shapes.ndim(indices)
     offset = [
         i if i < axis else i + axes_of_indices - 1 for i in range(shapes.ndim(a)) if i != axis
