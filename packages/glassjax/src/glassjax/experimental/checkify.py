@@ -27,7 +27,7 @@ from glassjax.lax.scattering import scatter_add_p
 from glassjax.lax.shapes import full
 from glassjax.parallel.shard_map import apply_parts, shard_map_p
 from glassjax.primitives.custom_trace import Trace
-from glassjax.primitives.higher_order import declare_program, pass_token
+from glassjax.primitives.higher_order import declare_program, pass_token, staged_call
 from glassjax.primitives.sharding_rules import whole
 from glassjax.runtime.array import Array, to_array, tree_to_arrays
 from glassjax.runtime.evaluation import evaluated_by_library
@@ -37,7 +37,7 @@ from glassjax.transforms.checkpoint import checkpoint_p, name_p
 from glassjax.transforms.custom_derivatives import custom_jvp_call_p, custom_vjp_call_p
 from glassjax_stage1.interpreter import set_interpreter
 from glassjax_stage2 import Primitive, ShapedArray, bind, typeof
-from glassjax_stage2.arguments import FlatFunction, require_function
+from glassjax_stage2.arguments import require_function
 from glassjax_stage2.errors import shown
 from glassjax_stage2.primitives import div_p
 from glassjax_stage2.shaped_array import has_type
@@ -527,12 +527,9 @@ def checkify(
     @wraps(f)
     @evaluated_by_library
     def checked_fun(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
-        leaves, in_tree = stage2.tree_flatten(tree_to_arrays((args, kwargs)))
-        flat_fun = FlatFunction(f, in_tree, has_kwargs=True)
-        closed = trace_to_jaxpr(flat_fun, [typeof(x) for x in leaves], "checkify", f)
-        program = partial(eval_jaxpr, closed.jaxpr, closed.consts)
-        error, outs = with_error(program, leaves, categories)
-        return tree_to_arrays((error, tree_unflatten(flat_fun.out_tree, outs)))
+        jaxpr, operands, finish = staged_call("checkify", f, *tree_to_arrays((args, kwargs)))
+        error, outs = with_error(partial(eval_jaxpr, jaxpr, []), operands, categories)
+        return tree_to_arrays((error, finish(outs)))
 
     return checked_fun
 

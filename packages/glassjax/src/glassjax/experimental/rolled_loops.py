@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from glassjax import lax
 from glassjax.errors.arguments import checking_arguments
-from glassjax.primitives.loops import stage_body
+from glassjax.primitives.higher_order import staged_call
 from glassjax.runtime.array import to_array
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.repetition import Repetition, find_repetition, is_plain_slice
@@ -25,12 +25,10 @@ from glassjax.settings.names import wraps
 from glassjax.settings.number_types import as_weak_as
 from glassjax.transforms.vmap import vmap
 from glassjax_stage2 import bind
-from glassjax_stage2.arguments import FlatFunction, argument_names, require_function
-from glassjax_stage2.source import name_of, on_behalf_of
-from glassjax_stage2.tree import tree_flatten, tree_unflatten
+from glassjax_stage2.arguments import require_function
+from glassjax_stage2.source import on_behalf_of
 from glassjax_stage3 import Jaxpr, JaxprEqn, Literal, jit_p
-from glassjax_stage3.jaxpr import Atom, Var, consts_as_invars
-from glassjax_stage3.staging import abstractify
+from glassjax_stage3.jaxpr import Atom, Var
 from glassjax_stage4.partial_eval import without_dead_code
 
 
@@ -71,15 +69,9 @@ def roll(fun: Callable[..., Any], *, at_least: int = 16) -> Callable[..., Any]:
     @evaluated_by_library
     @wraps(fun)
     def rolled(*args: Any, **kwargs: Any) -> Any:
-        leaves, in_tree = tree_flatten((args, kwargs))
-        leaves = list(map(to_array, leaves))
-        names = partial(argument_names, fun, args, kwargs)
-        in_avals = abstractify(f"roll of `{name_of(fun)}`", names, leaves)
-        flat = FlatFunction(fun, in_tree, has_kwargs=True)
-        closed = stage_body(flat, in_avals, "roll", fun, names)
-        program = without_dead_code(expanded(consts_as_invars(closed.jaxpr)))
-        outs = _evaluate(program, [*closed.consts, *leaves], at_least)
-        return tree_unflatten(flat.out_tree, map(to_array, outs))
+        jaxpr, operands, finish = staged_call("roll", fun, args, kwargs)
+        program = without_dead_code(expanded(jaxpr))
+        return finish(_evaluate(program, list(map(to_array, operands)), at_least))
 
     return rolled
 

@@ -1,6 +1,6 @@
 """Jaxprs, traces and primitives, under the names of `jax.extend.core`."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
@@ -33,13 +33,10 @@ from glassjax_stage2 import ShapedArray, Trace, current_trace
 from glassjax_stage2.source import user_source
 from glassjax_stage2.tangent import tangent_type
 from glassjax_stage2.trace import EvalTrace
-from glassjax_stage2.vmap import BatchAxis, BatchDim, BatchTrace
+from glassjax_stage2.vmap import BatchAxis, BatchTrace
 from glassjax_stage3.jaxpr import consts_as_invars
-from glassjax_stage3.jit_rules import jvp_jaxpr, smaller_jaxpr, vmap_jaxpr
-from glassjax_stage3.lowering import FunctionBuilder, Value
 from glassjax_stage3.staging import JaxprTrace
-from glassjax_stage4.jit_rules import split_jaxpr, transpose_jaxpr
-from glassjax_stage4.partial_eval import PartialEqns, merge, partition, split_call
+from glassjax_stage4.partial_eval import PartialEqns
 
 # The current interpreter, for libraries that keep state of their own.
 
@@ -374,97 +371,57 @@ def register_call_primitive_rules(
 
     attributes.bind = call_impl
 
-    def call_jvp(
-        primals: Values, tangents: Values, *, call_jaxpr: core.Jaxpr, **params: Any
-    ) -> tuple[list[Any], list[Any]]:
-        nonzero = tuple(type(t) is not core.Zero for t in tangents)
-        program, consts, out_nonzero = jvp_jaxpr(call_jaxpr, nonzero)
-        given = [t for t in tangents if type(t) is not core.Zero]
-        results = core.bind(prim, *consts, *primals, *given, call_jaxpr=program, **params)
-        count = len(call_jaxpr.outvars)
-        constant = partition(out_nonzero, call_jaxpr.out_avals)[0]
-        zeros = [core.Zero(tangent_type(aval)) for aval in constant]
-        return results[:count], merge(out_nonzero, zeros, results[count:])
-
-    def call_vmap(
-        axis: BatchAxis,
-        values: Values,
-        dims: Sequence[BatchDim],
-        /,
-        *,
-        call_jaxpr: core.Jaxpr,
-        **params: Any,
-    ) -> tuple[list[Any], list[BatchDim]]:
-        program, consts, out_dims = vmap_jaxpr(call_jaxpr, axis, tuple(dims))
-        return core.bind(prim, *consts, *values, call_jaxpr=program, **params), out_dims
-
-    def call_transpose(cts: Values, *args: Any, call_jaxpr: core.Jaxpr, **params: Any) -> list[Any]:
-        linear = tuple(isinstance(x, core.UndefPrimal) for x in args)
-        nonzero = tuple(type(ct) is not core.Zero for ct in cts)
-        program, consts, nonzero_ins = transpose_jaxpr(call_jaxpr, linear, nonzero)
-        known = [x for x in args if not isinstance(x, core.UndefPrimal)]
-        given = [ct for ct in cts if type(ct) is not core.Zero]
-        outs = iter(core.bind(prim, *consts, *known, *given, call_jaxpr=program, **params))
-        return [next(outs) if keep else None for keep in nonzero_ins]
-
-    def call_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
-        parts = split_jaxpr(eqn.params["call_jaxpr"], tuple(unknown_ins))
-        halves = ({**eqn.params, "call_jaxpr": half} for half in (parts.known, parts.unknown))
-        return split_call(eqn, unknown_ins, parts.unknown_outs, parts.residuals, *halves)
-
-    def call_lower(
-        b: FunctionBuilder, out_avals: Sequence[ShapedArray], *args: Value, call_jaxpr: core.Jaxpr,
-        **params: Any,
-    ) -> list[Value]:  # fmt: skip
-        return higher_order.program_lower(name or prim.name)(b, out_avals, *args, jaxpr=call_jaxpr)
+    def bind_program(*args: Any, jaxpr: core.Jaxpr, **params: Any) -> list[Any]:
+        return core.bind(prim, *args, call_jaxpr=jaxpr, **params)
 
     core.declare_program(
         prim,
-        evaluate=lambda *args, call_jaxpr, **params: higher_order.program_impl(
-            *args, jaxpr=call_jaxpr
-        ),
-        abstract_eval=lambda *avals, call_jaxpr, **params: higher_order.program_type(
-            *avals, jaxpr=call_jaxpr
-        ),
-        lower=call_lower,
-        vmap=call_vmap,
-        jvp=call_jvp,
-        transpose=call_transpose,
-        partial_eval=call_partial_eval,
+        evaluate=_renamed(higher_order.program_impl),
+        abstract_eval=_renamed(higher_order.program_type),
+        lower=_renamed(higher_order.program_lower(name or prim.name)),
+        vmap=_renamed(higher_order.program_vmap(bind_program)),
+        jvp=_renamed(higher_order.program_jvp(bind_program)),
+        transpose=_renamed(higher_order.call_transpose(bind_program)),
+        partial_eval=_call_partial_eval,
         dce=dce_call,
         dependence=_dependence,
         order=_order,
-        keys=lambda keys_of, count, *, call_jaxpr, **params: higher_order.program_keys(
-            keys_of, count, jaxpr=call_jaxpr
-        ),
-        steps=lambda args, *, call_jaxpr, **params: higher_order.run_program(
-            args, jaxpr=call_jaxpr
-        ),
+        keys=_renamed(higher_order.program_keys),
+        steps=_renamed(higher_order.run_program),
     )
+
+
+def _renamed(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """The rule of a primitive whose program is the parameter `jaxpr`, for `call_jaxpr`."""
+    return lambda *args, call_jaxpr, **params: rule(*args, jaxpr=call_jaxpr, **params)
+
+
+def _rename_program(eqn: JaxprEqn, old: str, new: str) -> JaxprEqn:
+    params = {new if name == old else name: value for name, value in eqn.params.items()}
+    return JaxprEqn(eqn.primitive, eqn.invars, eqn.outvars, params, eqn.source)
+
+
+_to_ours = partial(_rename_program, old="call_jaxpr", new="jaxpr")
+_to_jax = partial(_rename_program, old="jaxpr", new="call_jaxpr")
+
+
+def _call_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+    known, unknown = higher_order.call_partial_eval(unknown_ins, _to_ours(eqn))
+    return PartialEqns([*map(_to_jax, known)], unknown and _to_jax(unknown))
 
 
 def dce_call(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
     """The operands that the chosen results of a call need, and the smaller call."""
-    found = smaller_jaxpr(eqn.params["call_jaxpr"], tuple(used_outs))
-    if found is None:
-        return [True] * len(eqn.invars), eqn
-    program, used_ins = found
-    _, invars = partition(used_ins, eqn.invars)
-    _, outvars = partition(used_outs, eqn.outvars)
-    params = {**eqn.params, "call_jaxpr": program}
-    return used_ins, JaxprEqn(eqn.primitive, invars, outvars, params, eqn.source)
+    used_ins, smaller = higher_order.dce_program(used_outs, _to_ours(eqn))
+    return used_ins, _to_jax(smaller)
 
 
 def _dependence(depends: higher_order.Depends, ins: Flags, params: dict[str, Any]) -> Flags:
     return depends(params["call_jaxpr"], ins)
 
 
-def _order(
-    with_token: higher_order.WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
-) -> list[JaxprEqn]:
-    params = {**eqn.params, "call_jaxpr": with_token(eqn.params["call_jaxpr"])}
-    invars, outvars = [*eqn.invars, token], [*eqn.outvars, following]
-    return [JaxprEqn(eqn.primitive, invars, outvars, params, eqn.source)]
+def _order(with_token: higher_order.WithToken, eqn: JaxprEqn, *tokens: Any) -> list[JaxprEqn]:
+    return [*map(_to_jax, higher_order.program_effects(with_token, _to_ours(eqn), *tokens))]
 
 
 # Primitives for programs that compare or bind them by name.

@@ -96,15 +96,19 @@ def transformation(
         fun: the function below; None: `transformation` returns a decorator.
         static_args: the first arguments of `gen`.
     """
-    if fun is None:
-        return functools.partial(transformation, gen)
+    return transformation2(_run_layer(gen), fun, *static_args)
 
+
+def _run_layer(gen: Callable[..., Any]) -> Callable[..., Any]:
+    """A layer as a function of the function below and its arguments."""
+
+    @functools.wraps(gen)
     def layer(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        steps = gen(*static_args, *args, **kwargs)
+        steps = gen(*args, **kwargs)
         inner_args, inner_kwargs = next(steps)
         return steps.send(call(*inner_args, **inner_kwargs))
 
-    return fun.wrap(layer)
+    return layer
 
 
 def transformation_with_aux(
@@ -119,18 +123,15 @@ def transformation_with_aux(
     Returns:
         The wrapped function, and the store, which is called to be read.
     """
-    if fun is None:
-        return functools.partial(transformation_with_aux, gen)
-    store = Store(getattr(gen, "__name__", "a layer"))
+    run = _run_layer(gen)
 
-    def layer(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        steps = gen(*static_args, *args, **kwargs)
-        inner_args, inner_kwargs = next(steps)
-        result, aux = steps.send(call(*inner_args, **inner_kwargs))
+    @functools.wraps(gen)
+    def layer(call: Callable[..., Any], store: Store, *args: Any, **kwargs: Any) -> Any:
+        result, aux = run(call, *args, **kwargs)
         store.store(aux)
         return result
 
-    return fun.wrap(layer), store
+    return transformation_with_aux2(layer, fun, *static_args)
 
 
 def transformation2(
@@ -164,8 +165,7 @@ def transformation_with_aux2(
     if fun is None:
         return functools.partial(transformation_with_aux2, gen)
     store = Store(getattr(gen, "__name__", "a layer"))
-    layer = lambda call, *args, **kwargs: gen(call, store, *static_args, *args, **kwargs)  # noqa: E731
-    return fun.wrap(layer), store
+    return transformation2(gen, fun, store, *static_args), store
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import glassjax_stage2 as stage2
 import glassjax_stage4 as stage4
-from glassjax.core import ClosedJaxpr, jaxpr_as_fun
+from glassjax.core import ClosedJaxpr, Jaxpr
 from glassjax.lax.elementwise import add_any_p as add_jaxvals_p
 from glassjax.primitives.methods import as_list, as_result, is_undefined_primal
 from glassjax.runtime.evaluation import evaluated_by_library
@@ -14,12 +14,12 @@ from glassjax.settings.names import list_public_names
 from glassjax.settings.tracers import library_tracer
 from glassjax_stage2 import Primitive, ShapedArray, Zero, jvp_rules
 from glassjax_stage2.functions import add as add_jaxvals
-from glassjax_stage2.jvp import JVPTrace, jvp_flat
+from glassjax_stage2.jvp import JVPTrace
 from glassjax_stage2.jvp import JVPTracer as _JVPTracer
 from glassjax_stage2.tangent import instantiate as instantiate_zeros
-from glassjax_stage2.tangent import tangent_type
 from glassjax_stage2.trace import Rules
-from glassjax_stage3.staging import trace_to_jaxpr
+from glassjax_stage3 import jit_rules
+from glassjax_stage3.jaxpr import consts_as_invars
 from glassjax_stage4 import transpose_rules
 from glassjax_stage4.transpose import UndefPrimal as UndefinedPrimal
 from glassjax_stage4.transpose import backward_pass as _backward_pass
@@ -218,8 +218,6 @@ def backward_pass(
     Returns:
         The cotangent of each argument, or `Zero`; None for nonlinear arguments.
     """
-    from glassjax_stage3.jaxpr import consts_as_invars
-
     in_cts = _backward_pass(consts_as_invars(read_jaxpr(jaxpr)), [*consts, *primals_in], cts_in)
     return in_cts[len(consts) :]
 
@@ -242,27 +240,12 @@ def jvp_jaxpr(
     """
     count = len(jaxpr.out_avals)
     forced = [instantiate] * count if isinstance(instantiate, bool) else list(instantiate)
-    tangent_avals = [tangent_type(aval) for aval in jaxpr.in_avals]
-    found: list[bool] = []
-
-    def with_tangents(*args: Any) -> list[Any]:
-        given = iter(args[len(tangent_avals) :])
-        tangents = [
-            next(given) if nonzero else Zero(aval)
-            for nonzero, aval in zip(nonzeros, tangent_avals, strict=True)
-        ]
-        function = jaxpr_as_fun(jaxpr)
-        outs, dots = jvp_flat(function, args[: len(tangent_avals)], tangents, "jvp_jaxpr")
-        dots = [
-            instantiate_zeros(dot) if force else dot
-            for dot, force in zip(dots, forced, strict=True)
-        ]
-        found[:] = [type(dot) is not Zero for dot in dots]
-        return [*outs, *[dot for dot in dots if type(dot) is not Zero]]
-
-    given_avals = [aval for aval, given in zip(tangent_avals, nonzeros, strict=True) if given]
-    in_avals = [*jaxpr.in_avals, *given_avals]
-    return trace_to_jaxpr(with_tangents, in_avals, "jvp_jaxpr", with_tangents), found
+    flags = (*[False] * len(jaxpr.consts), *nonzeros)
+    whole = consts_as_invars(read_jaxpr(jaxpr.jaxpr))
+    program, consts, found = jit_rules.jvp_jaxpr(whole, flags, tuple(forced))
+    consts = [*consts, *jaxpr.consts]
+    constvars, invars = program.invars[: len(consts)], program.invars[len(consts) :]
+    return ClosedJaxpr(Jaxpr(constvars, invars, program.eqns, program.outvars), consts), found
 
 
 __all__ = [

@@ -286,8 +286,8 @@ def program_lower(name: str) -> Callable[..., list[Value]]:
     return call_lower
 
 
-def program_jvp(primitive: Primitive) -> Callable[..., Any]:
-    """The jvp rule that has `primitive` call the jvp of the program."""
+def program_jvp(bind_program: Callable[..., list[Any]]) -> Callable[..., Any]:
+    """The jvp rule that calls the program's jvp, by `bind_program(*args, jaxpr=, **params)`."""
 
     def call_jvp(
         primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any
@@ -295,7 +295,7 @@ def program_jvp(primitive: Primitive) -> Callable[..., Any]:
         nonzero = tuple(type(t) is not Zero for t in tangents)
         program, consts, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
         given = [t for t in tangents if type(t) is not Zero]
-        results = bind(primitive, *consts, *primals, *given, jaxpr=program, **params)
+        results = bind_program(*consts, *primals, *given, jaxpr=program, **params)
         outs, dots = results[: len(jaxpr.outvars)], results[len(jaxpr.outvars) :]
         zeros = [Zero(tangent_type(aval)) for aval in partition(out_nonzero, jaxpr.out_avals)[0]]
         return outs, merge(out_nonzero, zeros, dots)
@@ -303,8 +303,8 @@ def program_jvp(primitive: Primitive) -> Callable[..., Any]:
     return call_jvp
 
 
-def program_vmap(primitive: Primitive) -> Callable[..., Any]:
-    """The vmap rule that has `primitive` call the program of whole batches."""
+def program_vmap(bind_program: Callable[..., list[Any]]) -> Callable[..., Any]:
+    """The vmap rule that calls the program of whole batches, by `bind_program`."""
 
     def call_vmap(
         axis: BatchAxis,
@@ -316,16 +316,13 @@ def program_vmap(primitive: Primitive) -> Callable[..., Any]:
         **params: Any,
     ) -> tuple[list[Any], list[BatchDim]]:
         program, consts, out_dims = vmap_jaxpr(jaxpr, axis, tuple(dims))
-        return bind(primitive, *consts, *values, jaxpr=program, **params), out_dims
+        return bind_program(*consts, *values, jaxpr=program, **params), out_dims
 
     return call_vmap
 
 
 def call_transpose(bind_program: Callable[..., list[Any]]) -> Callable[..., Any]:
-    """The transposition rule that calls the transposed program.
-
-    It does so by `bind_program(*operands, jaxpr=, **params)`.
-    """
+    """The transposition rule that calls the transposed program, by `bind_program`."""
 
     def transpose_rule(cts: Sequence[Any], *args: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
         linear = tuple(isinstance(x, UndefPrimal) for x in args)
@@ -403,13 +400,14 @@ def declare_call(
         vmap, transpose: as for `declare_program`; by default the primitive calls the transformed
             program.
     """
+    bind_program = partial(bind, primitive)
     declare_program(
         primitive,
         abstract_eval=program_type,
         lower=lower,
-        vmap=vmap or program_vmap(primitive),
-        jvp=program_jvp(primitive),
-        transpose=transpose or call_transpose(partial(bind, primitive)),
+        vmap=vmap or program_vmap(bind_program),
+        jvp=program_jvp(bind_program),
+        transpose=transpose or call_transpose(bind_program),
         partial_eval=partial_eval,
         dce=dce_program,
         dependence=program_dependence,

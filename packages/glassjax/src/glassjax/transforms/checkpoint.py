@@ -12,25 +12,22 @@ import glassjax_stage2 as stage2
 from glassjax.errors.arguments import checking_arguments, require_flags
 from glassjax.primitives import higher_order, sparsity_rules
 from glassjax.primitives.declare import calls, declare
-from glassjax.primitives.loops import call_text, region, stage_body
+from glassjax.primitives.loops import call_text, region
 from glassjax.primitives.sharding_rules import by_elements
 from glassjax.runtime import refs
-from glassjax.runtime.array import to_array, tree_to_arrays
+from glassjax.runtime.array import tree_to_arrays
 from glassjax.runtime.effects import has_effects
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.settings.names import wraps
 from glassjax.transforms.backward_logs import log_from_program
 from glassjax_stage2 import Primitive, ShapedArray, bind, bind1
-from glassjax_stage2.arguments import FlatFunction, argument_names, require_function
+from glassjax_stage2.arguments import require_function
 from glassjax_stage2.functions import ints
 from glassjax_stage2.primitives import dot_general_p
-from glassjax_stage2.source import name_of
-from glassjax_stage2.tree import tree_flatten, tree_unflatten
+from glassjax_stage2.tree import tree_flatten
 from glassjax_stage2.vmap_rules import elementwise
 from glassjax_stage3 import Jaxpr, JaxprEqn, Var, jit_p
-from glassjax_stage3.jaxpr import consts_as_invars
 from glassjax_stage3.lowering import FunctionBuilder, Value, signature
-from glassjax_stage3.staging import abstractify
 from glassjax_stage4.jit_rules import split_jaxpr
 from glassjax_stage4.partial_eval import PartialEqns, PartialJaxprs, partition, without_dead_code
 
@@ -426,24 +423,9 @@ def checkpoint(
         return refs.with_outer_refs(stage_checkpoint)
 
     def again_in_reverse(inner: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        leaves, in_tree = tree_flatten((args, kwargs))
-
-        def argument_labels() -> list[str]:
-            return argument_names(inner, args, kwargs)
-
-        in_avals = abstractify(f"checkpoint of `{name_of(inner)}`", argument_labels, leaves)
-        flat = FlatFunction(inner, in_tree, has_kwargs=True)
-        closed = stage_body(flat, in_avals, "checkpoint", inner, argument_labels)
-        outs = bind(
-            checkpoint_p,
-            *closed.consts,
-            *leaves,
-            jaxpr=consts_as_invars(closed.jaxpr),
-            policy=policy,
-            prevent_cse=any(marks),
-            again=False,
-        )
-        return tree_unflatten(flat.out_tree, map(to_array, outs))
+        jaxpr, operands, finish = higher_order.staged_call("checkpoint", inner, args, kwargs)
+        params = {"policy": policy, "prevent_cse": any(marks), "again": False}
+        return finish(bind(checkpoint_p, *operands, jaxpr=jaxpr, **params))
 
     return checkpointed
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import glassjax_stage2 as stage2
@@ -42,7 +43,7 @@ from glassjax_stage3.staging import trace_to_jaxpr
 # The primitive calls the program of the whole loop. `grid` has its sizes, None for a traced one.
 
 pallas_call_p = Primitive("pallas_call", higher_order=True)
-_vmap_whole = higher_order.program_vmap(pallas_call_p)
+_vmap_whole = higher_order.program_vmap(partial(stage2.bind, pallas_call_p))
 
 
 @cached_by_jaxpr
