@@ -192,12 +192,7 @@ def _jacobian_of(mat: Any, data: Any) -> Any:
     if mat.n_batch:
         raise NotImplementedError("jacobian: sparse arguments must not have batch axes")
     indices = jnp.broadcast_to(mat.indices, (*lead, *mat.indices.shape))
-    return BCOO(
-        (data, indices),
-        shape=(*lead, *mat.shape),
-        indices_sorted=mat.indices_sorted,
-        unique_indices=mat.unique_indices,
-    )
+    return mat._with_arrays(data, indices, (*lead, *mat.shape))
 
 
 _grad = _sparse_derivative(autodiff.grad, _with_data)

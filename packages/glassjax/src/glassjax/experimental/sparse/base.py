@@ -314,9 +314,13 @@ class BCOO(JAXSparse):
         return cls((data, indices), shape=sizes, indices_sorted=True, unique_indices=True)
 
     def _with_data(self, data: Any) -> BCOO:
+        return self._with_arrays(data, self.indices, self.shape)
+
+    def _with_arrays(self, data: Any, indices: Any, shape: Sequence[int]) -> BCOO:
+        """An array whose elements are as sorted and as unique as those of this one."""
         return BCOO(
-            (data, self.indices),
-            shape=self.shape,
+            (data, indices),
+            shape=shape,
             indices_sorted=self.indices_sorted,
             unique_indices=self.unique_indices,
         )
@@ -437,7 +441,7 @@ def _coo_fromdense(
         return jnp.stack(found, -1).astype(index_dtype)
 
     indices = nfold_vmap(nonzero_indices, n_batch)(_stored(mat, n_batch, n_dense))
-    return _extract(indices, mat, assume_unique=True), indices
+    return extract(indices, mat), indices
 
 
 bcoo_fromdense_p = sparse_primitive("bcoo_fromdense", _coo_fromdense, None, several=True)
@@ -485,7 +489,8 @@ def bcoo_fromdense(
     return BCOO(pair, shape=array.shape, indices_sorted=True, unique_indices=True)
 
 
-def _extract(indices: Any, arr: Any, *, assume_unique: bool) -> Any:
+def extract(indices: Any, arr: Any, *, assume_unique: bool = True) -> Any:
+    """The elements of a dense array at the coordinates of a BCOO."""
     n_batch = indices.ndim - 2
 
     def extract_example(indices: Any, array: Any) -> Any:
@@ -502,7 +507,7 @@ def _extract(indices: Any, arr: Any, *, assume_unique: bool) -> Any:
     return nfold_vmap(extract_example, n_batch)(every, arr)
 
 
-bcoo_extract_p = sparse_primitive("bcoo_extract", _extract, [False, True])
+bcoo_extract_p = sparse_primitive("bcoo_extract", extract, [False, True])
 
 
 def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = None) -> BCOO:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from glassjax.experimental.sparse.bcoo_products import (
     matmul,
     multiply,
 )
-from glassjax.runtime.array import Array
 
 
 def _fromdense(
@@ -33,31 +32,11 @@ def _fromdense(
     return bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
 
-def _todense(self: BCOO) -> Array:
-    """The dense array that equals this one."""
-    return bcoo_todense(self)
-
-
-def _update_layout(
-    self: BCOO, *, n_batch: int | None = None, n_dense: int | None = None,
-    on_inefficient: str | None = "error",
-) -> BCOO:  # fmt: skip
-    """The same array with other numbers of batch and dense axes; see `bcoo_update_layout`."""
-    return bcoo_shapes.bcoo_update_layout(
-        self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient
-    )
-
-
 def _sum_duplicates(self: BCOO, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
     """Sum elements with equal coordinates and remove zeros; see `bcoo_sum_duplicates`."""
-    return (bcoo_shapes.bcoo_eliminate_zeros if remove_zeros else bcoo_shapes.bcoo_sum_duplicates)(
-        self, nse=nse
-    )
-
-
-def _sort_indices(self: BCOO) -> BCOO:
-    """The elements in lexicographic order of their coordinates."""
-    return bcoo_shapes.bcoo_sort_indices(self)
+    if remove_zeros:
+        return bcoo_shapes.bcoo_eliminate_zeros(self, nse)
+    return bcoo_shapes.bcoo_sum_duplicates(self, nse)
 
 
 def _transpose(self: BCOO, axes: Sequence[int] | None = None) -> BCOO:
@@ -89,18 +68,6 @@ def _sum(self: BCOO, axis: Any = None, **kwargs: Any) -> Any:
     return total.todense() if axis is None else total
 
 
-def _matmul(self: BCOO, other: Any) -> Any:
-    return matmul(self, other)
-
-
-def _rmatmul(self: BCOO, other: Any) -> Any:
-    return matmul(other, self)
-
-
-def _mul(self: BCOO, other: Any) -> Any:
-    return multiply(self, other)
-
-
 def _truediv(self: BCOO, other: Any) -> Any:
     if isinstance(other, JAXSparse):
         self._lacks("quotient of two sparse arrays")
@@ -110,11 +77,8 @@ def _truediv(self: BCOO, other: Any) -> Any:
 def _pow(self: BCOO, other: Any) -> BCOO:
     if not isinstance(other, int) or other < 1:
         self._lacks("power that is not a positive int")
-    return _powers(bcoo_shapes.bcoo_sum_duplicates(self, self.nse), other)
-
-
-def _powers(mat: BCOO, exponent: int) -> BCOO:
-    return mat._with_data(mat.data**exponent)
+    mat = bcoo_shapes.bcoo_sum_duplicates(self, self.nse)
+    return mat._with_data(mat.data**other)
 
 
 def _abs(self: BCOO) -> BCOO:
@@ -122,53 +86,29 @@ def _abs(self: BCOO) -> BCOO:
     return mat._with_data(jnp.abs(mat.data))
 
 
-def _neg(self: BCOO) -> BCOO:
-    return self._with_data(-self.data)
-
-
-def _add(self: BCOO, other: Any) -> Any:
-    return add(self, other)
-
-
-def _sub(self: BCOO, other: Any) -> Any:
-    return add(self, -other)
-
-
-def _rsub(self: BCOO, other: Any) -> Any:
-    return add(-self, other)
-
-
-def _getitem(self: BCOO, item: Any) -> BCOO:
-    return bcoo_shapes.get_item(self, item)
-
-
-def _iter(self: BCOO) -> Iterator[BCOO]:
-    return (self[i] for i in range(len(self)))
-
-
 _METHODS = {
-    "todense": _todense,
-    "update_layout": _update_layout,
+    "todense": bcoo_todense,
+    "update_layout": bcoo_shapes.bcoo_update_layout,
     "sum_duplicates": _sum_duplicates,
-    "sort_indices": _sort_indices,
+    "sort_indices": bcoo_shapes.bcoo_sort_indices,
     "transpose": _transpose,
     "reshape": _reshape,
     "astype": _astype,
     "sum": _sum,
-    "__matmul__": _matmul,
-    "__rmatmul__": _rmatmul,
-    "__mul__": _mul,
-    "__rmul__": _mul,
+    "__matmul__": matmul,
+    "__rmatmul__": lambda self, other: matmul(other, self),
+    "__mul__": multiply,
+    "__rmul__": multiply,
     "__truediv__": _truediv,
     "__pow__": _pow,
     "__abs__": _abs,
-    "__neg__": _neg,
-    "__add__": _add,
-    "__radd__": _add,
-    "__sub__": _sub,
-    "__rsub__": _rsub,
-    "__getitem__": _getitem,
-    "__iter__": _iter,
+    "__neg__": lambda self: self._with_data(-self.data),
+    "__add__": add,
+    "__radd__": add,
+    "__sub__": lambda self, other: add(self, -other),
+    "__rsub__": lambda self, other: add(-self, other),
+    "__getitem__": bcoo_shapes.get_item,
+    "__iter__": lambda self: (self[i] for i in range(len(self))),
     "fromdense": classmethod(_fromdense),
     "_eye": staticmethod(bcoo_shapes.bcoo_eye),
 }

@@ -90,8 +90,7 @@ def bcoo_multiply_sparse(lhs: base.BCOO, rhs: base.BCOO) -> base.BCOO:
     """
     if lhs.shape != rhs.shape:
         raise ValueError(f"bcoo_multiply_sparse: shapes {lhs.shape} and {rhs.shape} differ")
-    n_batch, n_dense = min(lhs.n_batch, rhs.n_batch), min(lhs.n_dense, rhs.n_dense)
-    lhs, rhs = (bcoo_update_layout(x, n_batch=n_batch, n_dense=n_dense) for x in (lhs, rhs))
+    lhs, rhs = _common_layout(lhs, rhs)
     sizes = lhs.sparse_shape
 
     def multiply_pair(data: Any, indices: Any, other: Any, other_indices: Any) -> tuple[Any, Any]:
@@ -102,8 +101,8 @@ def bcoo_multiply_sparse(lhs: base.BCOO, rhs: base.BCOO) -> base.BCOO:
         count = match.size
         return product.reshape(count, *data.shape[1:]), places.reshape(count, len(sizes))
 
-    pair = base.nfold_vmap(multiply_pair, n_batch)(*base.full_batches(lhs), *base.full_batches(rhs))
-    return base.BCOO(pair, shape=lhs.shape)
+    operands = *base.full_batches(lhs), *base.full_batches(rhs)
+    return base.BCOO(base.nfold_vmap(multiply_pair, lhs.n_batch)(*operands), shape=lhs.shape)
 
 
 def multiply(
@@ -113,28 +112,26 @@ def multiply(
     if isinstance(other, base.BCOO):
         return bcoo_multiply_sparse(*_broadcast_operands(mat, other))
     shape = jnp.shape(other)
-    if jnp.broadcast_shapes(shape, mat.shape) != mat.shape:
-        every = jnp.broadcast_shapes(shape, mat.shape)
-        axes = tuple(range(len(every) - mat.ndim, len(every)))
-        mat = bcoo_broadcast_in_dim(mat, shape=every, broadcast_dimensions=axes)
-    return base.BCOO(
-        (_times(mat, other, function), base.full_batches(mat)[1] if shape else mat.indices),
-        shape=mat.shape,
-        indices_sorted=mat.indices_sorted,
-        unique_indices=mat.unique_indices,
-    )
+    mat = _broadcast_to(mat, jnp.broadcast_shapes(shape, mat.shape))
+    indices = base.full_batches(mat)[1] if shape else mat.indices
+    return mat._with_arrays(_times(mat, other, function), indices, mat.shape)
+
+
+def _broadcast_to(mat: base.BCOO, shape: tuple[int, ...]) -> base.BCOO:
+    if mat.shape == shape:
+        return mat
+    axes = range(len(shape) - mat.ndim, len(shape))
+    return bcoo_broadcast_in_dim(mat, shape=shape, broadcast_dimensions=axes)
 
 
 def _broadcast_operands(lhs: base.BCOO, rhs: base.BCOO) -> list[base.BCOO]:
     shape = jnp.broadcast_shapes(lhs.shape, rhs.shape)
-    return [
-        mat
-        if mat.shape == shape
-        else bcoo_broadcast_in_dim(
-            mat, shape=shape, broadcast_dimensions=range(len(shape) - mat.ndim, len(shape))
-        )
-        for mat in (lhs, rhs)
-    ]
+    return [_broadcast_to(mat, shape) for mat in (lhs, rhs)]
+
+
+def _common_layout(lhs: base.BCOO, rhs: base.BCOO) -> list[base.BCOO]:
+    n_batch, n_dense = min(lhs.n_batch, rhs.n_batch), min(lhs.n_dense, rhs.n_dense)
+    return [bcoo_update_layout(x, n_batch=n_batch, n_dense=n_dense) for x in (lhs, rhs)]
 
 
 def add(mat: base.BCOO, other: Any) -> Any:
@@ -144,11 +141,9 @@ def add(mat: base.BCOO, other: Any) -> Any:
         NotImplementedError: `other` is a smaller array, which would make the result dense.
     """
     if isinstance(other, base.BCOO):
-        lhs, rhs = _broadcast_operands(mat, other)
-        n_batch, n_dense = min(lhs.n_batch, rhs.n_batch), min(lhs.n_dense, rhs.n_dense)
-        lhs, rhs = (bcoo_update_layout(x, n_batch=n_batch, n_dense=n_dense) for x in (lhs, rhs))
+        lhs, rhs = _common_layout(*_broadcast_operands(mat, other))
         pairs = zip(base.full_batches(lhs), base.full_batches(rhs), strict=True)
-        data, indices = (jnp.concatenate(pair, n_batch) for pair in pairs)
+        data, indices = (jnp.concatenate(pair, lhs.n_batch) for pair in pairs)
         return base.BCOO((data, indices), shape=lhs.shape)
     if isinstance(other, base.JAXSparse):
         return NotImplemented
@@ -184,11 +179,8 @@ def matmul(lhs: Any, rhs: Any) -> Any:
 
 
 def _with_lead(x: Any, lead: tuple[int, ...]) -> Any:
-    shape = (*lead, *x.shape[-2:])
-    if not isinstance(x, base.BCOO):
-        return jnp.broadcast_to(x, shape)
-    axes = range(len(shape) - x.ndim, len(shape))
-    return bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=axes)
+    broadcast = _broadcast_to if isinstance(x, base.BCOO) else jnp.broadcast_to
+    return broadcast(x, (*lead, *x.shape[-2:]))
 
 
 def _check_product(caller: str, lhs: Any, rhs: Any, dimension_numbers: Any) -> None:
@@ -309,11 +301,6 @@ def _spdot_general(
 bcoo_spdot_general_p = base.sparse_primitive("bcoo_spdot_general", _spdot_general, several=True)
 
 
-def _plain(mat: base.BCOO) -> base.BCOO:
-    """`mat`, with sparse axes only."""
-    return bcoo_update_layout(mat, n_batch=0, n_dense=0)
-
-
 def _sparse_by_dense(lhs: base.BCOO, rhs: Any, dimension_numbers: Any) -> Any:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     n = lhs.n_batch
@@ -332,7 +319,7 @@ def _sparse_by_dense(lhs: base.BCOO, rhs: Any, dimension_numbers: Any) -> Any:
             return _sparse_by_dense(mat, rhs, (contract, ((), ())))
 
         return base.nfold_vmap(dense_product, n)(data, indices, rhs)
-    lhs = _plain(lhs)
+    lhs = bcoo_update_layout(lhs, n_batch=0, n_dense=0)
     free = [a for a in range(lhs.ndim) if a not in lhs_contract and a not in lhs_batch]
     other = [a for a in range(rhs.ndim) if a not in rhs_contract and a not in rhs_batch]
     dtype = jnp.result_type(lhs.dtype, rhs.dtype)
@@ -399,12 +386,7 @@ def _sparse_by_sparse(lhs: base.BCOO, rhs: base.BCOO, dimension_numbers: Any) ->
 
 
 def _dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Any:
-    product = lax.dot_general(A, B, dimension_numbers)
-
-    def sample_product(product: Any, indices: Any) -> Any:
-        return product.at[base.coordinates(indices)].get(mode="fill", fill_value=0)
-
-    return base.nfold_vmap(sample_product, indices.ndim - 2)(product, indices)
+    return base.extract(indices, lax.dot_general(A, B, dimension_numbers))
 
 
 bcoo_dot_general_sampled_p = base.sparse_primitive(

@@ -210,12 +210,7 @@ def _dense_to_sparse(mat: base.BCOO) -> base.BCOO:
     indices = jnp.concatenate([repeated, number], -1)
     indices = indices.reshape(*indices.shape[:at], nse * count, indices.shape[-1])
     data = data.reshape(*data.shape[:at], nse * count, *data.shape[at + 2 :])
-    return base.BCOO(
-        (data, indices),
-        shape=mat.shape,
-        indices_sorted=mat.indices_sorted,
-        unique_indices=mat.unique_indices,
-    )
+    return mat._with_arrays(data, indices, mat.shape)
 
 
 def _sparse_to_batch(mat: base.BCOO) -> base.BCOO:
@@ -338,12 +333,7 @@ def bcoo_reshape(
     data = mat.data
     if not new:  # without sparse axes no coordinate is out of bounds
         data = base.masked(jnp.broadcast_to(inside[..., 0], data.shape), data)
-    return base.BCOO(
-        (data, places),
-        shape=sizes,
-        indices_sorted=mat.indices_sorted,
-        unique_indices=mat.unique_indices,
-    )
+    return mat._with_arrays(data, places, sizes)
 
 
 def bcoo_broadcast_in_dim(
@@ -392,12 +382,7 @@ def bcoo_broadcast_in_dim(
             )
             for array in (mat.data, mat.indices)
         )
-        return base.BCOO(
-            (data, indices),
-            shape=sizes,
-            indices_sorted=mat.indices_sorted,
-            unique_indices=mat.unique_indices,
-        )
+        return mat._with_arrays(data, indices, sizes)
     mat = bcoo_update_layout(mat, n_batch=0, n_dense=0)
     repeated = [
         axis for axis in range(len(sizes))
@@ -499,19 +484,14 @@ def bcoo_squeeze(arr: base.BCOO, *, dimensions: Sequence[int]) -> base.BCOO:
     inside = base.is_inside(arr.indices, arr.sparse_shape)
     data = arr.data
     if any(b <= axis < b + s for axis in gone):
-        shape = (*data.shape[:b], data.shape[b])
-        data = base.masked(
-            jnp.broadcast_to(inside, jnp.broadcast_shapes(inside.shape, shape)), data
-        )
+        lead = jnp.broadcast_shapes(inside.shape, data.shape[: b + 1])
+        data = base.masked(jnp.broadcast_to(inside, lead), data)
     batch = tuple(axis for axis in gone if axis < b)
     dense = tuple(axis - s + 1 for axis in gone if axis >= b + s)
     kept = [axis - b for axis in range(b, b + s) if axis not in gone]
-    return base.BCOO(
-        (jnp.squeeze(data, batch + dense), jnp.squeeze(arr.indices, batch)[..., kept]),
-        shape=tuple(n for axis, n in enumerate(arr.shape) if axis not in gone),
-        indices_sorted=arr.indices_sorted,
-        unique_indices=arr.unique_indices,
-    )
+    indices = jnp.squeeze(arr.indices, batch)[..., kept]
+    shape = tuple(n for axis, n in enumerate(arr.shape) if axis not in gone)
+    return arr._with_arrays(jnp.squeeze(data, batch + dense), indices, shape)
 
 
 def _sliced_bcoo(

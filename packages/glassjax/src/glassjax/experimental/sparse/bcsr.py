@@ -342,7 +342,7 @@ def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
 def _extract(indices: Any, indptr: Any, mat: Any) -> Any:
     n = indices.ndim - 1
     data = jnp.zeros((*indices.shape, *mat.shape[n + 2 :]), mat.dtype)
-    return take_places(BCSR((data, indices, indptr), shape=mat.shape).to_bcoo(), mat)
+    return base.extract(BCSR((data, indices, indptr), shape=mat.shape).to_bcoo().indices, mat)
 
 
 bcsr_extract_p = base.sparse_primitive("bcsr_extract", _extract, [False, False, True])
@@ -358,14 +358,3 @@ def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array
     """
     elements: Array = bcsr_extract_p.bind(*map(jnp.asarray, (indices, indptr, mat)))
     return elements
-
-
-def take_places(places: base.BCOO, array: Any) -> Any:
-    """The elements of `array` at these coordinates."""
-    from_dense = base.nfold_vmap(
-        lambda indices, array: array.at[(indices[:, 0], indices[:, 1])].get(
-            mode="fill", fill_value=0
-        ),
-        places.n_batch,
-    )
-    return from_dense(places.indices, array)

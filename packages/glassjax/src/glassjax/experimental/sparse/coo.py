@@ -189,7 +189,30 @@ def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
 # CSR and CSC: sparse matrices row by row, and column by column.
 
 
-class CSR(JAXSparse):
+class _Compressed(JAXSparse):
+    """The elements of each row of a matrix, or of each column, one after another."""
+
+    buffers = ("data", "indices", "indptr")
+    indices: Any
+    indptr: Any
+
+    def __init__(self, args: tuple[Any, Any, Any], *, shape: Sequence[int]):
+        self.data, self.indices, self.indptr = (jnp.asarray(x) for x in args)
+        self.shape = tuple(shape)
+
+    def transpose(self, axes: Sequence[int] | None = None) -> Any:
+        """The transpose, of the same arrays: of a CSR a CSC, of a CSC a CSR.
+
+        Raises:
+            NotImplementedError: `axes` are given.
+        """
+        if axes is not None:
+            raise NotImplementedError(f"{type(self).__name__}.transpose: axes must be None")
+        other = CSC if isinstance(self, CSR) else CSR
+        return other((self.data, self.indices, self.indptr), shape=self.shape[::-1])
+
+
+class CSR(_Compressed):
     """A sparse matrix: the elements of each row, one row after another.
 
     Arguments:
@@ -201,14 +224,6 @@ class CSR(JAXSparse):
     >>> sparse.CSR.fromdense(jnp.array([[0.0, 1.0], [2.0, 0.0]])) @ jnp.ones(2)
     Array([1., 2.], dtype=float32)
     """
-
-    buffers = ("data", "indices", "indptr")
-    indices: Any
-    indptr: Any
-
-    def __init__(self, args: tuple[Any, Any, Any], *, shape: Sequence[int]):
-        self.data, self.indices, self.indptr = (jnp.asarray(x) for x in args)
-        self.shape = tuple(shape)
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
@@ -236,23 +251,13 @@ class CSR(JAXSparse):
         """The dense matrix that equals this one."""
         return csr_todense(self)
 
-    def transpose(self, axes: Sequence[int] | None = None) -> CSC:
-        """The transpose, of the same arrays.
-
-        Raises:
-            NotImplementedError: `axes` are given.
-        """
-        if axes is not None:
-            raise NotImplementedError("CSR.transpose: axes must be None")
-        return CSC((self.data, self.indices, self.indptr), shape=self.shape[::-1])
-
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, JAXSparse):
             self._lacks("product of two sparse matrices")
         return csr_matvec(self, other)
 
 
-class CSC(JAXSparse):
+class CSC(_Compressed):
     """A sparse matrix: the elements of each column, one column after another.
 
     Arguments:
@@ -260,14 +265,6 @@ class CSC(JAXSparse):
             where the last ends.
         shape: the shape of the matrix.
     """
-
-    buffers = ("data", "indices", "indptr")
-    indices: Any
-    indptr: Any
-
-    def __init__(self, args: tuple[Any, Any, Any], *, shape: Sequence[int]):
-        self.data, self.indices, self.indptr = (jnp.asarray(x) for x in args)
-        self.shape = tuple(shape)
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSC:
@@ -289,16 +286,6 @@ class CSC(JAXSparse):
     def todense(self) -> Array:
         """The dense matrix that equals this one."""
         return self.T.todense().T
-
-    def transpose(self, axes: Sequence[int] | None = None) -> CSR:
-        """The transpose, of the same arrays.
-
-        Raises:
-            NotImplementedError: `axes` are given.
-        """
-        if axes is not None:
-            raise NotImplementedError("CSC.transpose: axes must be None")
-        return CSR((self.data, self.indices, self.indptr), shape=self.shape[::-1])
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, JAXSparse):

@@ -526,13 +526,9 @@ def _sparse_custom_call(*operands: Any, jaxpr: Jaxpr, **params: Any) -> list[Any
 
 
 def _cond(pred: Any, *operands: Any, branches: Sequence[Jaxpr], **params: Any) -> list[Any]:
-    functions = [partial(_sparse_results, branch) for branch in branches]
+    functions = [partial(_sparse_custom_call, jaxpr=branch) for branch in branches]
     outs: list[Any] = switch(lax.convert_element_type(pred, "int32"), functions, *operands)
     return outs
-
-
-def _sparse_results(jaxpr: Jaxpr, *operands: Any) -> list[Any]:
-    return evaluate_jaxpr(jaxpr, operands)
 
 
 def _while(
