@@ -1,15 +1,14 @@
 """Meshes of devices, and shardings of arrays over them (`jax.sharding`)."""
 
 import functools
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax.resharding import reshard
 from glassjax.runtime.jit import jit
+from glassjax.settings.config import set_in_context
 from glassjax.settings.names import list_public_names, not_given
-from glassjax.shardings import mesh as meshes
 from glassjax.shardings.mesh import (
     AbstractDevice,
     AbstractMesh,
@@ -17,6 +16,7 @@ from glassjax.shardings.mesh import (
     Mesh,
     get_abstract_mesh,
     get_mesh,
+    mesh_in_context,
     no_collectives,
     set_mesh,
     use_abstract_mesh,
@@ -74,7 +74,7 @@ def auto_axes(
         def auto_program(args: Any, kwargs: Any) -> Any:
             mesh = _with_type("auto_axes", axes, AxisType.Auto)
             args, kwargs = tree_map(lambda x: leave_to_compiler(x, mesh), (args, kwargs))
-            with mesh_of_types(mesh):
+            with set_in_context(mesh_in_context, mesh):
                 out = f(*args, **kwargs)
             return reshard(out, out_sharding)
 
@@ -121,7 +121,8 @@ def explicit_axes(
     def with_argument_sharding(in_sharding: Any) -> Callable[..., Any]:
         def explicit_program(args: Any, kwargs: Any) -> Any:
             outside = get_abstract_mesh()
-            with mesh_of_types(_with_type("explicit_axes", axes, AxisType.Explicit)):
+            mesh = _with_type("explicit_axes", axes, AxisType.Explicit)
+            with set_in_context(mesh_in_context, mesh):
                 out = f(*reshard(args, in_sharding), **kwargs)
             return tree_map(lambda x: leave_to_compiler(x, outside), out)
 
@@ -173,16 +174,6 @@ def _with_type(caller: str, names: Any, axis_type: AxisType) -> AbstractMesh:
         if name in mesh.manual_axes:
             raise ValueError(f"{caller}: the axis {name!r} is of type Manual in a shard_map")
     return mesh.update_axis_types(dict.fromkeys(names, axis_type))
-
-
-@contextmanager
-def mesh_of_types(mesh: AbstractMesh) -> Iterator[None]:
-    """Set the mesh in context, whose axis types determine the shardings in types."""
-    token = meshes.mesh_in_context.set(mesh)
-    try:
-        yield
-    finally:
-        meshes.mesh_in_context.reset(token)
 
 
 __all__ = [

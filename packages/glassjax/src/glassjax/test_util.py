@@ -55,30 +55,15 @@ def check_grads(
     args = tuple(args)
     if order < 1:
         return
+    rest = (order - 1, modes, atol, rtol, eps)
     if "fwd" in modes:
         check_jvp(f, lambda primals, tangents: jvp(f, primals, tangents), args, atol, rtol, eps)
         tangents = _direction(args, seed=order)
-        check_grads(
-            lambda *primals: _without_float0(jvp(f, primals, tangents)[1]),
-            args,
-            order - 1,
-            modes,
-            atol,
-            rtol,
-            eps,
-        )
+        check_grads(lambda *xs: _without_float0(jvp(f, xs, tangents)[1]), args, *rest)
     if "rev" in modes:
         check_vjp(f, lambda *primals: vjp(f, *primals), args, atol, rtol, eps)
         cotangent = _direction(f(*args), seed=order)
-        check_grads(
-            lambda *primals: _without_float0(vjp(f, *primals)[1](cotangent)),
-            args,
-            order - 1,
-            modes,
-            atol,
-            rtol,
-            eps,
-        )
+        check_grads(lambda *xs: _without_float0(vjp(f, *xs)[1](cotangent)), args, *rest)
 
 
 @evaluated_by_library
@@ -147,13 +132,8 @@ def check_vjp(
     back = _inner_product(pull_back(cotangent), tangents)
     dtypes = [typeof(leaf).dtype for leaf in tree_leaves((args, value)) if _is_inexact(leaf)]
     tolerance = max(map(_tolerance, dtypes), default=0.0)
-    np.testing.assert_allclose(
-        back,
-        there,
-        rtol=tolerance if rtol is None else rtol,
-        atol=tolerance if atol is None else atol,
-        err_msg=f"{err_msg} VJP cotangent projected".strip(),
-    )
+    message = f"{err_msg} VJP cotangent projected"
+    _assert_close(back, there, tolerance, atol, rtol, message)
 
 
 def _is_inexact(x: Any) -> bool:
@@ -222,15 +202,21 @@ def _compare(
     def compare(a: Any, b: Any) -> None:
         tolerance = _tolerance(typeof(b).dtype) if _is_inexact(b) else 0.0
         wide = np.complex128 if typeof(b).dtype.kind == "c" else np.float64
-        np.testing.assert_allclose(
-            np.asarray(a, wide),
-            np.asarray(b, wide),
-            rtol=tolerance if rtol is None else rtol,
-            atol=tolerance if atol is None else atol,
-            err_msg=message.strip(),
-        )
+        _assert_close(np.asarray(a, wide), np.asarray(b, wide), tolerance, atol, rtol, message)
 
     tree_map(compare, _without_float0(found), _without_float0(expected))
+
+
+def _assert_close(
+    found: Any, expected: Any, default: float, atol: float | None, rtol: float | None, message: str
+) -> None:
+    np.testing.assert_allclose(
+        found,
+        expected,
+        rtol=default if rtol is None else rtol,
+        atol=default if atol is None else atol,
+        err_msg=message.strip(),
+    )
 
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]

@@ -71,61 +71,41 @@ _runtime_error.error_message = property(lambda error: _error_message(error))
 class JAXIndexError(IndexError):
     """The base class, with JAX's name, of errors about unknown indices."""
 
-    __module__ = "glassjax.errors"  # as tracebacks show it
-
 
 class InconclusiveDimensionOperation(Exception):
     """An int or a comparison of symbolic sizes was needed that depends on their variables."""
-
-    __module__ = "glassjax.errors"  # as tracebacks show it
 
 
 class NonConcreteBooleanIndexError(ConcretizationTypeError, JAXIndexError):
     """An array was indexed with traced booleans."""
 
-    __module__ = "glassjax.errors"  # as tracebacks show it
-
 
 class NonConcreteSliceError(ConcretizationTypeError, JAXIndexError):
     """An array was sliced with traced bounds."""
-
-    __module__ = "glassjax.errors"  # as tracebacks show it
 
 
 class LeakedTracerError(UnexpectedTracerError):
     """A tracer outlived its call; found by `checking_leaks`."""
 
-    __module__ = "glassjax.errors"  # as tracebacks show it
-
 
 class UnboundAxisError(NameError):
     """A collective used an axis name that no enclosing `vmap` binds."""
-
-    __module__ = "glassjax.errors"  # as tracebacks show it
 
 
 class CarryTypeError(TypeError):
     """The body of a loop returns a carry whose types or structure differ from its input."""
 
-    __module__ = "glassjax.errors"  # as tracebacks show it
-
 
 class PlatformError(RuntimeError):
     """There are no devices of the requested kind: no plugin, no driver, or no such name."""
-
-    __module__ = "glassjax.errors"  # as tracebacks show it
 
 
 class KeyReuseError(JAXTypeError):
     """A random key was used twice; found by `debug_key_reuse`."""
 
-    __module__ = "glassjax.errors"  # as tracebacks show it
-
 
 class ShardingTypeError(TypeError):
     """The shardings in the types of operands conflict."""
-
-    __module__ = "glassjax.errors"  # as tracebacks show it
 
 
 # The documentation pages of errors, printed on request.

@@ -19,6 +19,7 @@ from glassjax.runtime.evaluation import evaluated_by_library, library_evaluation
 from glassjax.runtime.inspection import PartitionedModule
 from glassjax.runtime.lowering import lower, on_each_device
 from glassjax.runtime.staging import ShapeDtypeStruct
+from glassjax.settings.config import set_in_context
 from glassjax.settings.names import list_public_names, wraps
 from glassjax.shardings.mesh import Mesh
 from glassjax.shardings.partition_spec import PartitionSpec
@@ -523,11 +524,8 @@ class _Partitioning:
                 f"{', '.join(map(str, closed.out_avals))}"
             )
         inside = PartitionedModule(module.platform, module.num_devices, mesh)
-        token = on_each_device.set(True)
-        try:
+        with set_in_context(on_each_device, True):
             text = lower(closed.jaxpr, "part", inside)
-        finally:
-            on_each_device.reset(token)
         return (
             text,
             [

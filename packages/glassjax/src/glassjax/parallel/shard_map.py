@@ -24,6 +24,7 @@ from glassjax.runtime.array import tree_to_arrays
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.places import Shardings
 from glassjax.runtime.refs import Ref, values_of, write_all
+from glassjax.settings.config import set_in_context
 from glassjax.settings.names import wraps
 from glassjax.shardings.mesh import AbstractMesh, AxisType, Mesh, mesh_in_context
 from glassjax.shardings.partition_spec import Infer, PartitionSpec, with_axis
@@ -137,12 +138,8 @@ class Manual(NamedTuple):
     @contextmanager
     def running(self) -> Iterator[None]:
         """A context to stage the program, or one derived from it."""
-        token = mesh_in_context.set(self.mesh)
-        try:
-            with mesh_axes.mesh_axes(self.axes):
-                yield
-        finally:
-            mesh_in_context.reset(token)
+        with set_in_context(mesh_in_context, self.mesh), mesh_axes.mesh_axes(self.axes):
+            yield
 
 
 @lru_cache(maxsize=256)
@@ -265,12 +262,11 @@ def _shard_map_lower(
 
 @contextmanager
 def _on_each_device(mesh: AbstractMesh | None) -> Iterator[None]:
-    tokens = lowering.on_each_device.set(True), lowering.mesh_of_devices.set(mesh)
-    try:
+    with (
+        set_in_context(lowering.on_each_device, True),
+        set_in_context(lowering.mesh_of_devices, mesh),
+    ):
         yield
-    finally:
-        lowering.on_each_device.reset(tokens[0])
-        lowering.mesh_of_devices.reset(tokens[1])
 
 
 # Rules of the transformations

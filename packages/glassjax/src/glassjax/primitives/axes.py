@@ -1,8 +1,8 @@
 """Named axes, and the axes along which a value varies."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import repeat
@@ -15,6 +15,7 @@ import glassjax_stage2 as stage2
 from glassjax.errors import ShardingTypeError, UnboundAxisError
 from glassjax.primitives.declare import declare
 from glassjax.runtime.lowering import axis_string, declared_mesh
+from glassjax.settings.config import set_in_context
 from glassjax.settings.options import UserContext
 from glassjax.shardings import types as sharded
 from glassjax.shardings.mesh import AbstractMesh
@@ -70,8 +71,7 @@ _mesh_axes: ContextVar[Mapping[Hashable, MeshAxis]] = ContextVar(
 )
 
 
-@contextmanager
-def mesh_axes(axes: Iterable[MeshAxis]) -> Iterator[None]:
+def mesh_axes(axes: Iterable[MeshAxis]) -> AbstractContextManager[None]:
     """Name mesh axes along which the running code is written for one device.
 
     The enclosing axes of this kind belong to the same mesh.
@@ -82,11 +82,7 @@ def mesh_axes(axes: Iterable[MeshAxis]) -> Iterator[None]:
         name: replace(axis, mesh=meshes[0]) if meshes else axis
         for name, axis in _mesh_axes.get().items()
     }
-    token = _mesh_axes.set({**around, **named})
-    try:
-        yield
-    finally:
-        _mesh_axes.reset(token)
+    return set_in_context(_mesh_axes, {**around, **named})
 
 
 def mesh_axes_of(names: Iterable[Hashable]) -> list[MeshAxis]:
@@ -645,29 +641,18 @@ _axes: ContextVar[Mapping[Hashable, tuple[Any, int]]] = ContextVar(
 )
 
 
-@contextmanager
-def named_axis(axis: BatchAxis) -> Any:
+def named_axis(axis: BatchAxis) -> AbstractContextManager[None]:
     """Name the mapped axis of the current trace, a vmap trace, if it has a name."""
     name = axis_data(axis).name
     if name is None:
-        yield
-        return
+        return nullcontext()
     trace: Any = stage2.current_trace()
-    token = _axes.set({**_axes.get(), name: (trace.box(_index_text(axis.size), 0), axis.size)})
-    try:
-        yield
-    finally:
-        _axes.reset(token)
+    return bound_axis(name, trace.box(_index_text(axis.size), 0), axis.size)
 
 
-@contextmanager
-def bound_axis(name: Hashable, index: Any, size: Any) -> Any:
+def bound_axis(name: Hashable, index: Any, size: Any) -> AbstractContextManager[None]:
     """Name an axis that a loop runs over, with the index of its current iteration."""
-    token = _axes.set({**_axes.get(), name: (index, size)})
-    try:
-        yield
-    finally:
-        _axes.reset(token)
+    return set_in_context(_axes, {**_axes.get(), name: (index, size)})
 
 
 def _index_text(size: int) -> Any:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, NewType
 
@@ -24,7 +24,7 @@ from glassjax.runtime import array
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.operation import operation
 from glassjax.settings import number_types, options
-from glassjax.settings.config import Switch
+from glassjax.settings.config import Switch, set_in_context
 from glassjax.settings.number_types import Implementation, bits_of, letter_of
 from glassjax.shardings.types import Spec, spec_of
 from glassjax.transforms.vmap import vmap
@@ -181,13 +181,8 @@ def is_staging_for_keys() -> bool:
     return _step.get() == "staging"
 
 
-@contextmanager
-def in_step(step: str) -> Iterator[None]:
-    token = _step.set(step)
-    try:
-        yield
-    finally:
-        _step.reset(token)
+def in_step(step: str) -> AbstractContextManager[None]:
+    return set_in_context(_step, step)
 
 
 class KeyUse:

@@ -17,6 +17,7 @@ from glassjax import xla
 from glassjax.dimensions import expressions
 from glassjax.monitoring import LOWERED
 from glassjax.runtime.effects import order_effects
+from glassjax.settings.config import set_in_context
 from glassjax.settings.options import make_user_context, timed
 from glassjax.shardings.partition_spec import PartitionSpec
 from glassjax.shardings.reduction import reduction_in
@@ -539,11 +540,8 @@ def platform_of(b: stage3.lowering.FunctionBuilder) -> str:
 def lower(jaxpr: Jaxpr, name: str, module: Module | None = None) -> str:
     """The StableHLO module of a program, by default for the platform of the default device."""
     module = module or Module(xla.platform_of())
-    token = expressions.in_brackets.set(True)
-    try:
+    with set_in_context(expressions.in_brackets, True):
         module.add_function(order_effects(jaxpr), "main", "public")
-    finally:
-        expressions.in_brackets.reset(token)
     return module.text(stage3.lowering.symbol(name))
 
 

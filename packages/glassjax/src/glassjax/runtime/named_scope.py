@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from glassjax.errors.arguments import require_fit
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.runtime.lowering import attributes_in_context
-from glassjax.settings.config import reusable_context
+from glassjax.settings.config import reusable_context, set_in_context
 from glassjax.settings.names import wraps
 from glassjax.settings.tracers import library_interpreter
 from glassjax_stage1 import current_interpreter
@@ -108,14 +108,9 @@ class BackwardSource(Source):
         self.attributes = getattr(source, "attributes", ())
 
 
-@contextmanager
-def marking_backward_passes() -> Iterator[None]:
+def marking_backward_passes() -> AbstractContextManager[None]:
     """Name what backward passes compute, in programs that are traced in this context."""
-    token = _marks_backward.set(True)
-    try:
-        yield
-    finally:
-        _marks_backward.reset(token)
+    return set_in_context(_marks_backward, True)
 
 
 def marks_backward_passes() -> bool:
@@ -168,18 +163,13 @@ def text_of_parts(parts: Sequence[Part]) -> str:
     return "/".join(reversed(found))
 
 
-@contextmanager
-def parts_opened(parts: Sequence[Part], instead: bool = False) -> Iterator[None]:
+def parts_opened(parts: Sequence[Part], instead: bool = False) -> AbstractContextManager[None]:
     """Enter parts of a program, within the current ones or instead of them."""
     record_scopes()
     staging, before = _staging_trace(), _open.get()
     if instead:
         before = tuple([each for each in before if each[0] is not staging])
-    token = _open.set((*before, *[(staging, part) for part in parts]))
-    try:
-        yield
-    finally:
-        _open.reset(token)
+    return set_in_context(_open, (*before, *[(staging, part) for part in parts]))
 
 
 @cache

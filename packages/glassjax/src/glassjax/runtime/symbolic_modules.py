@@ -21,6 +21,7 @@ from glassjax.dimensions import expressions
 from glassjax.dimensions.parsing import Parser
 from glassjax.dimensions.scopes import SymbolicScope
 from glassjax.dimensions.solving import Check, Equation, solve
+from glassjax.settings.config import set_in_context
 from glassjax_stage2 import ShapedArray
 from glassjax_stage3.lowering import Value, mlir_type, signature
 
@@ -73,11 +74,8 @@ def dynamic_signature(in_avals: Sequence[ShapedArray], out_avals: Sequence[Shape
 
 
 def _in_brackets(write: Callable[..., str], *args: Any) -> str:
-    token = expressions.in_brackets.set(True)
-    try:
+    with set_in_context(expressions.in_brackets, True):
         return write(*args)
-    finally:
-        expressions.in_brackets.reset(token)
 
 
 def dynamic(text: str, scope: SymbolicScope, argument_names: Sequence[str]) -> str:

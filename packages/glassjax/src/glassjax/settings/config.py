@@ -10,10 +10,23 @@ from contextlib import AbstractContextManager, ContextDecorator, ExitStack, cont
 from contextvars import ContextVar
 from threading import get_ident
 from types import TracebackType, UnionType
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 from glassjax.settings.names import later
 from glassjax_stage2.errors import shown
+
+T = TypeVar("T")
+
+
+@contextmanager
+def set_in_context(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Set a context variable for the block of a `with`."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
 
 # Context managers that can be entered more than once, one block after another or nested.
 

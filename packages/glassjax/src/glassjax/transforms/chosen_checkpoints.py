@@ -1,12 +1,13 @@
 """Checkpoints at chosen places of a program, to see what they would save."""
 
-from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence, Set
+from contextlib import AbstractContextManager
 from types import CodeType
 from typing import Any
 
 from glassjax.primitives.loops import stage_body
 from glassjax.runtime.effects import has_effects
+from glassjax.settings.config import set_in_context
 from glassjax.settings.names import wraps
 from glassjax.transforms.autodiff import recomputed_code
 from glassjax.transforms.checkpoint import checkpoint_p, saving_rules
@@ -17,19 +18,14 @@ from glassjax_stage3 import Jaxpr, JaxprEqn, eval_jaxpr, jit_p
 from glassjax_stage3.jaxpr import Atom, Var
 
 
-@contextmanager
-def checkpoints_in(code: CodeType) -> Iterator[None]:
+def checkpoints_in(code: CodeType) -> AbstractContextManager[None]:
     """Let reverse mode compute again what runs in a function of the user.
 
     In this context, what `grad` and `vjp` differentiate is traced first. There, operations that
     follow one another in one run of the function's lines, or in one iteration of a loop in it, are
     put under a `checkpoint`.
     """
-    token = recomputed_code.set(code)
-    try:
-        yield
-    finally:
-        recomputed_code.reset(token)
+    return set_in_context(recomputed_code, code)
 
 
 def with_checkpoints(fun: Callable[..., Any]) -> Callable[..., Any]:

@@ -317,7 +317,7 @@ class BCOO(JAXSparse):
         return self._with_arrays(data, self.indices, self.shape)
 
     def _with_arrays(self, data: Any, indices: Any, shape: Sequence[int]) -> BCOO:
-        """An array whose elements are as sorted and as unique as those of this one."""
+        """An array whose elements are as sorted and as unique as in this one."""
         return BCOO(
             (data, indices),
             shape=shape,
