@@ -60,6 +60,8 @@ def elementwise(primitive, count, dtypes):
             yield Example(primitive, (Spec(shape, dtype),) * count)
     yield Example(primitive, (Spec(python=True),) * count)
     if count == 2:
+        yield Example(primitive, (Spec((2, 1)), Spec((1, 3))))
+        yield Example(primitive, (Spec((2, 3)), Spec((2, 1))))
         for scalar in (Spec(), Spec(python=True)):
             yield Example(primitive, (scalar, Spec((2, 3))))
             yield Example(primitive, (Spec((2, 3)), scalar))

@@ -115,7 +115,7 @@ def defjvp(
                 term = contribution(tangent, out, *primals, **params)
                 if term is not None:
                     terms.append(term)
-        return [out], [sum_of(terms, typeof(out))]
+        return [out], [sum_of(terms, typeof(out), primals)]
 
     jvp_rules[primitive] = formula_jvp
 

@@ -1,7 +1,7 @@
 """The primitives of stages 2 to 4, and their first rule: evaluation by numpy.
 
-Elementwise primitives take operands of one dtype and of one shape, or scalars, which broadcast.
-`functions.py` promotes operands.
+Elementwise primitives take operands of one dtype, and of one rank or scalars; along an axis of
+size 1, and in all axes of a scalar, they broadcast. `functions.py` promotes operands.
 
 Every later table of rules has the same order.
 """
@@ -96,12 +96,19 @@ def require_one_dtype(primitive: Primitive, x: ShapedArray, y: ShapedArray) -> N
 
 
 def broadcast_shape(primitive: Primitive, *avals: ShapedArray) -> Shape:
-    """The one shape among the operands of an elementwise primitive, scalars aside."""
-    shapes = {aval.shape for aval in avals if aval.shape}
-    if len(shapes) > 1:
-        found = ", ".join(map(str, avals))
-        raise TypeError(f"{primitive}: operands must have one shape or be scalars, found {found}")
-    return shapes.pop() if shapes else ()
+    """The shape of the result of an elementwise primitive."""
+    shapes = [*{aval.shape for aval in avals if aval.shape}]
+    if len(shapes) < 2:
+        return shapes[0] if shapes else ()
+    if len({*map(len, shapes)}) == 1:
+        sizes = [{*axis} - {1} or {1} for axis in zip(*shapes, strict=True)]
+        if all(len(found) == 1 for found in sizes):
+            return tuple([found.pop() for found in sizes])
+    found = ", ".join(map(str, avals))
+    raise TypeError(
+        f"{primitive}: operands must have one shape, but for axes of size 1, or be scalars, found "
+        f"{found}"
+    )
 
 
 def check_select_n(which: ShapedArray, on_false: ShapedArray, on_true: ShapedArray) -> Shape:
@@ -109,7 +116,12 @@ def check_select_n(which: ShapedArray, on_false: ShapedArray, on_true: ShapedArr
     if which.dtype != np.bool_:
         raise TypeError(f"select_n: the first operand must be boolean, found {which}")
     require_one_dtype(select_n_p, on_false, on_true)
-    return broadcast_shape(select_n_p, which, on_false, on_true)
+    operands = which, on_false, on_true
+    shapes = {aval.shape for aval in operands if aval.shape}
+    if len(shapes) > 1:
+        found = ", ".join(map(str, operands))
+        raise TypeError(f"select_n: operands must have one shape or be scalars, found {found}")
+    return shapes.pop() if shapes else ()
 
 
 def _select(which: Any, on_false: Any, on_true: Any) -> Any:

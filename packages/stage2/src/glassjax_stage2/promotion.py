@@ -37,7 +37,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 
 def promote(*operands: Any, inexact: bool = False) -> list[Any]:
-    """Operands converted to one dtype, and to one shape or scalar, as primitives require.
+    """Operands converted to one dtype, and to one rank or scalar, as primitives require.
 
     With `inexact`, that dtype is real or complex, so numbers that no integer dtype holds are fine.
     """
@@ -59,9 +59,10 @@ def _promoted_types(
     common = dialect.result_type(*avals)
     if inexact:
         common = common.update(dtype=inexact_dtype(common.dtype))
-    # Scalars stay scalars; the shapes are in order, for messages.
-    shape = broadcast_shapes(*dict.fromkeys(aval.shape for aval in avals if aval.shape))
-    targets = [common.update(shape=shape if aval.shape else ()) for aval in avals]
+    # Scalars stay scalars, and primitives broadcast axes of size 1.
+    ndim = len(broadcast_shapes(*dict.fromkeys(aval.shape for aval in avals)))
+    shapes = [aval.shape and (1,) * (ndim - aval.ndim) + aval.shape for aval in avals]
+    targets = [common.update(shape=shape) for shape in shapes]
     keeps = operator.is_ if dialect.converts_weak else ShapedArray.accepts
     return [None if keeps(target, x) else target for x, target in zip(avals, targets, strict=True)]
 

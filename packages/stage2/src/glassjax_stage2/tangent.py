@@ -1,5 +1,6 @@
 """Tangents: their types, and the symbolic zero."""
 
+from collections.abc import Sequence
 from functools import lru_cache, reduce, singledispatch
 from typing import Any
 
@@ -57,13 +58,15 @@ def add_tangents(x: Any, y: Any) -> Any:
     return dialect().function(add)(x, y)
 
 
-def sum_of(terms: list[Any], aval: ShapedArray) -> Any:
-    """The sum of tangents of a result of type `aval`; tangents of scalars are broadcast.
+def sum_of(terms: list[Any], aval: ShapedArray, operands: Sequence[Any]) -> Any:
+    """The sum of tangents of a result of type `aval`.
 
-    A term of another shape is returned alone, and `check_out_tangent` rejects it.
+    Tangents of scalars and of smaller operands are broadcast. A term of another shape is returned
+    alone, and `check_out_tangent` rejects it.
     """
     for term in terms:
-        if typeof(term).shape not in ((), aval.shape):
+        shape = typeof(term).shape
+        if shape not in ((), aval.shape) and shape not in [typeof(x).shape for x in operands]:
             return term
     if not terms:
         return Zero(tangent_type(aval))

@@ -176,12 +176,13 @@ class FunctionBuilder:
         return out
 
     def broadcast(self, x: Value, shape: Shape) -> Value:
-        """A scalar operand broadcast to the shape of the others."""
+        """An operand broadcast to the shape of the result."""
         if x.aval.shape == shape:
             return x
         aval = ShapedArray(shape, x.aval.dtype)
         types = signature([x], [aval])
-        (out,) = self.emit(f"stablehlo.broadcast_in_dim {x.name}, dims = [] : {types}", aval)
+        dims = [*range(x.aval.ndim)]
+        (out,) = self.emit(f"stablehlo.broadcast_in_dim {x.name}, dims = {dims} : {types}", aval)
         return out
 
     def reshape(self, x: Value, shape: Shape) -> Value:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from glassjax_stage2 import Primitive, ShapedArray, Zero, bind, reduce_sum, typeof
+from glassjax_stage2 import Primitive, ShapedArray, Zero, bind, functions, typeof
 from glassjax_stage2.arguments import FlatFunction, require_function
 from glassjax_stage2.jvp import check_tangents
 from glassjax_stage2.shaped_array import dialect
@@ -85,8 +85,12 @@ def deftranspose(
 
 
 def unbroadcast(ct: Any, aval: ShapedArray) -> Any:
-    """The cotangent of a scalar that was broadcast to an array: the sum over the array."""
-    return ct if typeof(ct).shape == aval.shape else reduce_sum(ct)
+    """The cotangent of an operand that was broadcast: the sum over the axes it lacks."""
+    shape = typeof(ct).shape
+    if shape == aval.shape:
+        return ct
+    summed = [axis for axis, n in enumerate(shape) if not aval.shape or n != aval.shape[axis]]
+    return functions.reshape(functions.reduce_sum(ct, summed), aval.shape)
 
 
 def nonlinear_in(primitive: Primitive, operands: Sequence[int]) -> NonlinearError:
