@@ -182,7 +182,7 @@ def candidates(primitive):
         yield from (Example(primitive, (ShapedArray(shape, F64),)) for shape in ((), (0,)))
     elif name in BINARY:
         yield from (Example(primitive, avals) for avals in of_every_type((2, 3), (2, 3)))
-        for shapes in [((), ()), ((), (2, 3)), ((2, 3), ())]:
+        for shapes in [((), ()), ((), (2, 3)), ((2, 3), ()), ((2, 1), (1, 3))]:
             yield Example(primitive, tuple(ShapedArray(shape, F64) for shape in shapes))
     elif name == "clamp":
         yield from (Example(primitive, avals) for avals in of_every_type((2, 3), (2, 3), (2, 3)))
