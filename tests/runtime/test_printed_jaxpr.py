@@ -366,7 +366,6 @@ DIFFERENT = {
     "`x.at[0].set(y)` and slices": (lambda j: lambda x: x.at[0].set(2.0), X),
     "functions that JAX jits": (lambda j: j.np.sort, X),
     "`relu`, `softmax`, `logsumexp`": (lambda j: j.nn.logsumexp, X),
-    "operands that broadcast": (lambda j: lambda x, m: x + m, X, M),
     "`cond` and `switch`": (
         lambda j: lambda p, x: j.lax.cond(p, j.np.sin, j.np.cos, x),
         np.bool_(True),
