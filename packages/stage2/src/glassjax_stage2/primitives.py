@@ -97,18 +97,13 @@ def require_one_dtype(primitive: Primitive, x: ShapedArray, y: ShapedArray) -> N
 
 def broadcast_shape(primitive: Primitive, *avals: ShapedArray) -> Shape:
     """The shape of the result of an elementwise primitive."""
-    shapes = [*{aval.shape for aval in avals if aval.shape}]
-    if len(shapes) < 2:
-        return shapes[0] if shapes else ()
-    if len({*map(len, shapes)}) == 1:
-        sizes = [{*axis} - {1} or {1} for axis in zip(*shapes, strict=True)]
-        if all(len(found) == 1 for found in sizes):
-            return tuple([found.pop() for found in sizes])
-    found = ", ".join(map(str, avals))
-    raise TypeError(
-        f"{primitive}: operands must have one shape, but for axes of size 1, or be scalars, found "
-        f"{found}"
-    )
+    shapes = [aval.shape for aval in avals if aval.shape]
+    sizes = [{*axis} - {1} or {1} for axis in zip(*shapes, strict=False)]
+    if len({*map(len, shapes)}) > 1 or any(len(found) > 1 for found in sizes):
+        found = ", ".join(map(str, avals))
+        expected = "operands must have one shape, but for axes of size 1, or be scalars"
+        raise TypeError(f"{primitive}: {expected}, found {found}")
+    return tuple([found.pop() for found in sizes])
 
 
 def check_select_n(which: ShapedArray, on_false: ShapedArray, on_true: ShapedArray) -> Shape:
@@ -116,12 +111,11 @@ def check_select_n(which: ShapedArray, on_false: ShapedArray, on_true: ShapedArr
     if which.dtype != np.bool_:
         raise TypeError(f"select_n: the first operand must be boolean, found {which}")
     require_one_dtype(select_n_p, on_false, on_true)
-    operands = which, on_false, on_true
-    shapes = {aval.shape for aval in operands if aval.shape}
-    if len(shapes) > 1:
-        found = ", ".join(map(str, operands))
+    shape = broadcast_shape(select_n_p, which, on_false, on_true)
+    if {which.shape, on_false.shape, on_true.shape} - {(), shape}:
+        found = f"{which}, {on_false}, {on_true}"
         raise TypeError(f"select_n: operands must have one shape or be scalars, found {found}")
-    return shapes.pop() if shapes else ()
+    return shape
 
 
 def _select(which: Any, on_false: Any, on_true: Any) -> Any:

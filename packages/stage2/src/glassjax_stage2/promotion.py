@@ -61,8 +61,7 @@ def _promoted_types(
         common = common.update(dtype=inexact_dtype(common.dtype))
     # Scalars stay scalars, and primitives broadcast axes of size 1.
     ndim = len(broadcast_shapes(*dict.fromkeys(aval.shape for aval in avals)))
-    shapes = [aval.shape and (1,) * (ndim - aval.ndim) + aval.shape for aval in avals]
-    targets = [common.update(shape=shape) for shape in shapes]
+    targets = [common.update(shape=x.shape and (1,) * (ndim - x.ndim) + x.shape) for x in avals]
     keeps = operator.is_ if dialect.converts_weak else ShapedArray.accepts
     return [None if keeps(target, x) else target for x, target in zip(avals, targets, strict=True)]
 

@@ -1,6 +1,5 @@
 """Tangents: their types, and the symbolic zero."""
 
-from collections.abc import Sequence
 from functools import lru_cache, reduce, singledispatch
 from typing import Any
 
@@ -58,7 +57,7 @@ def add_tangents(x: Any, y: Any) -> Any:
     return dialect().function(add)(x, y)
 
 
-def sum_of(terms: list[Any], aval: ShapedArray, operands: Sequence[Any]) -> Any:
+def sum_of(terms: list[Any], aval: ShapedArray, operands: Any) -> Any:
     """The sum of tangents of a result of type `aval`.
 
     Tangents of scalars and of smaller operands are broadcast. A term of another shape is returned

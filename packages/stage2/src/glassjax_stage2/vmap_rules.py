@@ -9,7 +9,6 @@ from typing import Any
 
 from glassjax_stage2 import primitives as p
 from glassjax_stage2.functions import broadcast_in_dim, dot_general, reduce_sum, reshape, transpose
-from glassjax_stage2.promotion import broadcast_to
 from glassjax_stage2.shaped_array import Shape, ShapedArray, typeof
 from glassjax_stage2.trace import Primitive, bind
 from glassjax_stage2.vmap import BatchAxis, BatchDim, Dims, move_batch_dim, vmap_rules
@@ -18,11 +17,11 @@ Values = Sequence[Any]
 Batched = tuple[list[Any], list[BatchDim]]
 
 
-def elementwise(primitive: Primitive) -> Callable[..., Batched]:
+def elementwise(primitive: Primitive, fills: bool = False) -> Callable[..., Batched]:
     """The rule of elementwise primitives: apply them once the batch axes are aligned.
 
     A scalar shared by all examples stays one. Other shared operands, and a batch of scalars, get
-    axes of size 1 where the batch has more.
+    axes of size 1 where the batch has more; with `fills`, of its size.
 
     >>> import numpy as np
     >>> from glassjax_stage2.primitives import add_p
@@ -32,34 +31,18 @@ def elementwise(primitive: Primitive) -> Callable[..., Batched]:
 
     def elementwise_vmap(axis: BatchAxis, values: Values, dims: Dims, /, **params: Any) -> Batched:
         examples = [*map(axis.example, map(typeof, values), dims)]
-        ndim = len(p.broadcast_shape(primitive, *examples))
+        shape = p.broadcast_shape(primitive, *examples)
+        shared, sizes = (axis, shape) if fills else (BatchAxis(1), (1,) * len(shape))
 
         def align(x: Any, dim: BatchDim, example: ShapedArray) -> Any:
-            if dim is None:
-                return broadcast_to(x, (1, *example.shape)) if example.shape else x
-            if example.ndim == ndim:
-                return move_batch_dim(x, axis, dim, 0)
-            return broadcast_in_dim(x, (axis.size, *(1,) * ndim), (0,))
+            if example.ndim == len(shape) and (shape or dim is not None):
+                return move_batch_dim(x, shared, dim, 0)
+            return x if dim is None else broadcast_in_dim(x, (axis.size, *sizes), (0,))
 
         outs = bind(primitive, *map(align, values, dims, examples), **params)
         return outs, [0] * len(outs)
 
     return elementwise_vmap
-
-
-def _select_n_vmap(axis: BatchAxis, values: Values, dims: Dims, /) -> Batched:
-    """Operands have one shape, or are scalars shared by all examples."""
-    examples = [*map(axis.example, map(typeof, values), dims)]
-    shape = p.check_select_n(*examples)
-
-    def align(x: Any, dim: BatchDim, example: ShapedArray) -> Any:
-        if dim is None and not example.shape:
-            return x
-        if example.shape == shape:
-            return move_batch_dim(x, axis, dim, 0)
-        return broadcast_in_dim(x, (axis.size, *shape), (0,))
-
-    return bind(p.select_n_p, *map(align, values, dims, examples)), [0]
 
 
 def examples_first(rule: Callable[..., Any]) -> Callable[..., Batched]:
@@ -120,8 +103,7 @@ def _axes_after(axes: Shape) -> Shape:
     return tuple(axis + 1 for axis in axes)
 
 
-for primitive in (*p.UNARY, *p.ARITHMETIC, *p.COMPARISONS, p.convert_element_type_p):
-    vmap_rules[primitive] = elementwise(primitive)
+for primitive in (*p.UNARY, *p.ARITHMETIC, *p.COMPARISONS, p.select_n_p, p.convert_element_type_p):
+    vmap_rules[primitive] = elementwise(primitive, fills=primitive is p.select_n_p)
 
-vmap_rules[p.select_n_p] = _select_n_vmap
 vmap_rules[p.dot_general_p] = _dot_general_vmap

@@ -180,10 +180,8 @@ class FunctionBuilder:
         if x.aval.shape == shape:
             return x
         aval = ShapedArray(shape, x.aval.dtype)
-        types = signature([x], [aval])
-        dims = [*range(x.aval.ndim)]
-        (out,) = self.emit(f"stablehlo.broadcast_in_dim {x.name}, dims = {dims} : {types}", aval)
-        return out
+        text = f"stablehlo.broadcast_in_dim {x.name}, dims = {[*range(x.aval.ndim)]}"
+        return self.emit(f"{text} : {signature([x], [aval])}", aval)[0]
 
     def reshape(self, x: Value, shape: Shape) -> Value:
         aval = ShapedArray(shape, x.aval.dtype)

@@ -86,11 +86,8 @@ def deftranspose(
 
 def unbroadcast(ct: Any, aval: ShapedArray) -> Any:
     """The cotangent of an operand that was broadcast: the sum over the axes it lacks."""
-    shape = typeof(ct).shape
-    if shape == aval.shape:
-        return ct
-    summed = [axis for axis, n in enumerate(shape) if not aval.shape or n != aval.shape[axis]]
-    return functions.reshape(functions.reduce_sum(ct, summed), aval.shape)
+    summed = [i for i, n in enumerate(typeof(ct).shape) if not aval.shape or n != aval.shape[i]]
+    return functions.reshape(functions.reduce_sum(ct, summed), aval.shape) if summed else ct
 
 
 def nonlinear_in(primitive: Primitive, operands: Sequence[int]) -> NonlinearError:

@@ -24,11 +24,7 @@ def _broadcast_back(ct: Any, x: UndefPrimal, *, axes: Shape) -> Any:
 
 def _sum_back(ct: Any, x: UndefPrimal, *, shape: Shape, broadcast_dimensions: Shape) -> Any:
     """The transpose of broadcasting sums over the broadcast axes."""
-    kept = [
-        axis
-        for axis, size in zip(broadcast_dimensions, x.aval.shape, strict=True)
-        if size == shape[axis]
-    ]
+    kept = [a for a, n in zip(broadcast_dimensions, x.aval.shape, strict=True) if n == shape[a]]
     summed = [axis for axis in range(len(shape)) if axis not in kept]
     return reshape(reduce_sum(ct, summed) if summed else ct, x.aval.shape)
 
