@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from glassjax import xla
-from glassjax.export.nodes import by_class, by_name
+from glassjax.export.nodes import by_name, form_of_class
 from glassjax.settings.number_types import no_numbers
 from glassjax.xla import trees
 from glassjax_stage2 import ShapedArray
@@ -72,15 +72,7 @@ def tree_to_json(treedef: PyTreeDef, role: str) -> Any:
                     f"{type(key).__name__}; keys of str, int and bool can be written down"
                 )
         return {"dict": [[key, child] for key, child in zip(aux_data, children, strict=True)]}
-    form = by_class.get(cls)
-    if form is None:
-        is_namedtuple = issubclass(cls, tuple)
-        register = "namedtuple" if is_namedtuple else "pytree_node"
-        raise ValueError(
-            f"checkpoint: {role} have a {cls.__name__}, which has no name under which another "
-            f"process would find it. Give it one: export.register_{register}_serialization"
-            f"({cls.__name__}, serialized_name=...)"
-        )
+    form = form_of_class("checkpoint", role, cls)
     written = form.serialize_auxdata(aux_data)
     return {"node": form.name, "aux_data": written.hex(), "children": children}
 

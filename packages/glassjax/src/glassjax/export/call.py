@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -47,10 +48,11 @@ def words_type(aval: ShapedArray) -> ShapedArray:
     return ShapedArray(shape, np.dtype(np.uint32))
 
 
+@dataclass(eq=False, repr=False)
 class PortableProgram:
     """A program in StableHLO, and the types of its arguments and results.
 
-    Arguments:
+    Attributes:
         name: the name of the function.
         module: the module, in its portable form. The first argument of a module for several
             platforms is the number of the platform that it runs on.
@@ -58,40 +60,27 @@ class PortableProgram:
         in_avals, out_avals: the types of arguments and results.
         num_devices: the number of devices that it is sharded over.
         in_shardings, out_shardings: the shardings of arguments and results.
-        kept: the numbers of the arguments that the module has; all by default.
+        kept: the numbers of the arguments that the module has.
         any_platform: whether other platforms may run it; they run what is for the first.
         effectful: whether a call is kept even if its results are unused.
         argument_names: the names of the arguments, for messages about symbolic sizes.
     """
 
-    def __init__(
-        self,
-        name: str,
-        module: bytes,
-        platforms: Sequence[str],
-        in_avals: Sequence[ShapedArray],
-        out_avals: Sequence[ShapedArray],
-        num_devices: int,
-        in_shardings: AbstractShardings,
-        out_shardings: AbstractShardings,
-        *,
-        kept: Sequence[int] | None = None,
-        any_platform: bool = False,
-        effectful: bool = False,
-        argument_names: Sequence[str] = (),
-    ):
-        self.name = name
-        self.argument_names = argument_names
-        self.module = module
-        self.platforms = tuple(platforms)
-        self.in_avals = tuple(in_avals)
-        self.out_avals = tuple(out_avals)
-        self.num_devices = num_devices
-        self.in_shardings = in_shardings
-        self.out_shardings = out_shardings
-        self.kept = tuple(range(len(self.in_avals)) if kept is None else kept)
-        self.any_platform = any_platform
-        self.primitive = effectful_call_exported_p if effectful else call_exported_p
+    name: str
+    module: bytes
+    platforms: tuple[str, ...]
+    in_avals: Sequence[ShapedArray]
+    out_avals: Sequence[ShapedArray]
+    num_devices: int
+    in_shardings: AbstractShardings
+    out_shardings: AbstractShardings
+    kept: Sequence[int]
+    any_platform: bool
+    effectful: bool
+    argument_names: Sequence[str]
+
+    def __post_init__(self) -> None:
+        self.primitive = effectful_call_exported_p if self.effectful else call_exported_p
         self._jaxprs: dict[tuple[ShapedArray, ...], Jaxpr] = {}
 
     @property
@@ -181,7 +170,7 @@ class PortableProgram:
 
     def calling_jaxpr(self, in_avals: Sequence[ShapedArray]) -> Jaxpr:
         """A jaxpr that only calls it, for arguments of these types."""
-        types = tuple(in_avals) if self.is_symbolic else self.in_avals
+        types = tuple(in_avals if self.is_symbolic else self.in_avals)
         if types not in self._jaxprs:
             invars, outvars = (list(map(Var, avals)) for avals in (types, self.result_types(types)))
             eqn = JaxprEqn(self.primitive, invars, outvars, {"program": self})
@@ -337,14 +326,12 @@ def _exported_call_vmap(
     return one_by_one(primitive, axis, values, dims, params)
 
 
-def _unsupported_rule(verb: str, remedy: str) -> Any:
-    def refused_rule(*args: Any, program: PortableProgram, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(
-            f"the exported `{program.name}` cannot be {verb}: only its compiled form was "
-            f"exported. {remedy}"
-        )
-
-    return refused_rule
+def _exported_call_jvp(*args: Any, program: PortableProgram) -> NoReturn:
+    raise NotImplementedError(
+        f"the exported `{program.name}` cannot be differentiated: only its compiled form was "
+        "exported. Write it with its derivative, serialize(vjp_order=1), and use reverse mode; or "
+        "export its gradient instead: export(jit(value_and_grad(f)))(...)."
+    )
 
 
 for _primitive in (call_exported_p, effectful_call_exported_p):
@@ -354,11 +341,7 @@ for _primitive in (call_exported_p, effectful_call_exported_p):
         abstract_eval=_exported_call_type,
         lower=_exported_call_lower,
         vmap=partial(_exported_call_vmap, _primitive),
-        jvp=_unsupported_rule(
-            "differentiated",
-            "Write it with its derivative, serialize(vjp_order=1), and use reverse mode; or export "
-            "its gradient instead: export(jit(value_and_grad(f)))(...).",
-        ),
+        jvp=_exported_call_jvp,
         transpose=None,
         partial_eval=None,
         dce=None,

@@ -497,7 +497,7 @@ def _exported(
 
     def program_of(
         text: str,
-        platforms: Sequence[str],
+        platforms: tuple[str, ...],
         in_avals: Sequence[ShapedArray],
         out_avals: Sequence[ShapedArray],
         any_platform: bool,
@@ -511,9 +511,10 @@ def _exported(
             1 if partitioned is None else partitioned.num_devices,
             in_shardings,
             out_shardings,
-            any_platform=any_platform,
-            effectful=has_effects(jaxpr),
-            argument_names=arguments,
+            range(len(in_avals)),
+            any_platform,
+            has_effects(jaxpr),
+            arguments,
         )
 
     text = texts[platforms[0]]
@@ -712,10 +713,10 @@ def _from_fields(fields: jax_format.Fields, scope: SymbolicScope) -> Exported:
         num_devices,
         in_shardings,
         out_shardings,
-        kept=kept,
-        any_platform=DisabledSafetyCheck.platform() in checks,
-        effectful=bool(effects),
-        argument_names=argument_paths(in_tree),
+        kept,
+        DisabledSafetyCheck.platform() in checks,
+        bool(effects),
+        argument_paths(in_tree),
     )
     loaded = Exported(name, in_tree, in_avals, out_tree, out_avals, platforms, program, checks)
     if fields["vjp"] is None:

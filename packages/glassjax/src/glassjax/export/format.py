@@ -20,7 +20,7 @@ from glassjax.dimensions.scopes import SymbolicScope
 from glassjax.errors import InconclusiveDimensionOperation
 from glassjax.export import flatbuffer
 from glassjax.export.flatbuffer import Vector
-from glassjax.export.nodes import by_class, by_name
+from glassjax.export.nodes import by_name, form_of_class
 from glassjax.settings.number_types import implementation_of, is_key_type, named
 from glassjax.shardings.mesh import AbstractMesh, AxisType
 from glassjax.shardings.partition_spec import PartitionSpec
@@ -402,15 +402,7 @@ def tree_to_fields(treedef: PyTreeDef, role: str) -> Fields:
                     f"{type(key).__name__}; keys that are strings can be written down"
                 )
         return fields | {"kind": _DICT, "keys": aux_data}
-    form = by_class.get(cls)
-    if form is None:
-        is_namedtuple = issubclass(cls, tuple)
-        register = "namedtuple" if is_namedtuple else "pytree_node"
-        raise ValueError(
-            f"export: {role} have a {cls.__name__}, which has no name under which another "
-            f"process would find it. Give it one: export.register_{register}_serialization"
-            f"({cls.__name__}, serialized_name=...)"
-        )
+    form = form_of_class("export", role, cls)
     written = form.serialize_auxdata(aux_data)
     return fields | {"kind": _CUSTOM, "name": form.name, "aux_data": written}
 

@@ -23,6 +23,22 @@ by_class: dict[type, NodeForm] = {}
 by_name: dict[str, NodeForm] = {}
 
 
+def form_of_class(caller: str, role: str, cls: type) -> NodeForm:
+    """The form of a class of nodes in `role`.
+
+    Raises:
+        ValueError: it is not registered.
+    """
+    if cls not in by_class:
+        register = "namedtuple" if issubclass(cls, tuple) else "pytree_node"
+        raise ValueError(
+            f"{caller}: {role} have a {cls.__name__}, which has no name under which another "
+            f"process would find it. Give it one: export.register_{register}_serialization"
+            f"({cls.__name__}, serialized_name=...)"
+        )
+    return by_class[cls]
+
+
 def register_pytree_node_serialization(
     nodetype: type,
     *,
