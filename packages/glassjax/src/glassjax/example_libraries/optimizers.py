@@ -8,7 +8,7 @@ import glassjax.numpy as jnp
 from glassjax import tree
 from glassjax.errors.arguments import checking_arguments
 from glassjax.errors.tracebacks import hiding_frames
-from glassjax.settings.names import list_public_names
+from glassjax.settings.names import set_all
 from glassjax.tree_util import register_pytree_node, tree_leaves
 from glassjax_stage2.arguments import require_function
 from glassjax_stage2.errors import shown
@@ -569,29 +569,4 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
     return _pack(structure, [mark.subtree for mark in marks])
 
 
-__all__ = [
-    "JoinPoint",
-    "Optimizer",
-    "OptimizerState",
-    "adagrad",
-    "adam",
-    "adamax",
-    "clip_grads",
-    "constant",
-    "exponential_decay",
-    "inverse_time_decay",
-    "l2_norm",
-    "make_schedule",
-    "momentum",
-    "nesterov",
-    "optimizer",
-    "pack_optimizer_state",
-    "piecewise_constant",
-    "polynomial_decay",
-    "rmsprop",
-    "rmsprop_momentum",
-    "sgd",
-    "sm3",
-    "unpack_optimizer_state",
-]
-list_public_names(globals())
+set_all(globals())

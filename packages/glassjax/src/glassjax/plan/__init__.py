@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from glassjax import xla
@@ -21,6 +22,7 @@ from glassjax_stage2.errors import shown
 # The figures of a plan, and their table.
 
 
+@dataclass(eq=False, repr=False)
 class Plan:
     """Memory, work and communication of one run of a program on each device of a mesh.
 
@@ -40,27 +42,16 @@ class Plan:
     `str` and `print` show a table; `rich.print` shows it in colors.
     """
 
-    def __init__(
-        self,
-        name: str,
-        mesh: Mapping[Hashable, int],
-        argument_bytes: Mapping[str, int],
-        memory: Mapping[str, int],
-        flops: int,
-        collectives: Sequence[Collective],
-        unbounded_loops: int,
-        topology: str | None = None,
-    ):
-        self.name = name
-        self.mesh = dict(mesh)
-        self.argument_bytes = dict(argument_bytes)
-        self.output_bytes = memory["output_size_in_bytes"]
-        self.alias_bytes = memory["alias_size_in_bytes"]
-        self.temporary_bytes = memory["temp_size_in_bytes"]
-        self.flops = flops
-        self.collectives = list(collectives)
-        self.unbounded_loops = unbounded_loops
-        self.topology = topology
+    name: str
+    mesh: Mapping[Hashable, int]
+    topology: str | None
+    argument_bytes: Mapping[str, int]
+    output_bytes: int
+    alias_bytes: int
+    temporary_bytes: int
+    flops: int
+    collectives: list[Collective]
+    unbounded_loops: int
 
     @property
     def peak_bytes(self) -> int:
@@ -309,13 +300,15 @@ def plan(
         argument_bytes[name] = argument_bytes.get(name, 0) + part.nbytes
     return Plan(
         lowered.fun_name,
-        axes.shape,
+        dict(axes.shape),
+        topology,
         argument_bytes,
-        compiled.memory,
+        compiled.memory["output_size_in_bytes"],
+        compiled.memory["alias_size_in_bytes"],
+        compiled.memory["temp_size_in_bytes"],
         flops(module),
         collectives(module, axes.shape),
         module.unbounded,
-        topology,
     )
 
 

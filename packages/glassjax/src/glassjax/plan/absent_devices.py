@@ -16,7 +16,7 @@ from glassjax.errors import CompileError, PlatformError
 from glassjax.xla.clients import UnavailableError, set_client_option
 
 # The process opens no GPU, and XLA should not log that there is none.
-_QUIET = {"GLASSJAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
+_QUIET = {"GLASSJAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "2"}
 
 
 class Compiled(NamedTuple):
@@ -51,12 +51,7 @@ def compile_for(
         input=given,
         capture_output=True,
         text=True,
-        env={
-            **os.environ,
-            "PYTHONPATH": path,
-            "GLASSJAX_PLATFORMS": "cpu",
-            "TF_CPP_MIN_LOG_LEVEL": "2",
-        },
+        env={**os.environ, **_QUIET, "PYTHONPATH": path},
     )
     if done.returncode:
         raise RuntimeError(
