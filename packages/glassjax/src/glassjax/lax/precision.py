@@ -4,12 +4,11 @@ A CPU offers hardly any: it multiplies 32-bit numbers in full precision, whateve
 """
 
 import enum
-from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from glassjax.settings.config import config, reusable_context
+from glassjax.settings.config import ReusableContext, config
 from glassjax.settings.number_types import NumbersOption
 from glassjax_stage2.errors import shown
 from glassjax_stage3.lowering import element_type
@@ -117,8 +116,7 @@ _default = config.declare(
 )
 
 
-@reusable_context
-def default_matmul_precision(new_val: str | Precision | None) -> Iterator[None]:
+def default_matmul_precision(new_val: str | Precision | None) -> ReusableContext:
     """Set `config.default_matmul_precision` for the block of a `with`, in this thread only.
 
     Arguments:
@@ -138,8 +136,7 @@ def default_matmul_precision(new_val: str | Precision | None) -> Iterator[None]:
     """
     if new_val is not None:
         new_val = precision_of("default_matmul_precision", new_val)[0].name.lower()
-    with _default.override(new_val):
-        yield
+    return _default.for_block(new_val)
 
 
 def precision_of(caller: str, precision: Any) -> tuple[Precision, Precision]:

@@ -14,7 +14,7 @@ from glassjax.errors.tracebacks import hiding_frames
 from glassjax.runtime.array import Array
 from glassjax.runtime.effects import Token
 from glassjax.runtime.places import default_device_option
-from glassjax.settings.config import Option, config, reusable_context
+from glassjax.settings.config import Option, ReusableContext, config
 from glassjax.settings.number_types import is_key_type
 from glassjax.xla.clients import set_client_option
 from glassjax.xla.trees import fast_flatten
@@ -131,8 +131,7 @@ def local_devices(
     return found
 
 
-@reusable_context
-def default_device(new_val: Device | str | None) -> Iterator[None]:
+def default_device(new_val: Device | str | None) -> ReusableContext:
     """Set `config.default_device` for the block of a `with`, in this thread only.
 
     Programs whose arguments are all uncommitted run on that device, and their results are there.
@@ -149,8 +148,7 @@ def default_device(new_val: Device | str | None) -> Iterator[None]:
     ...     print(jnp.zeros(2).device)
     cpu:0
     """
-    with default_device_option.override(new_val):
-        yield
+    return default_device_option.for_block(new_val)
 
 
 @hiding_frames
@@ -480,8 +478,7 @@ _threads = config.declare(
 )
 
 
-@reusable_context
-def transfer_guard(new_val: str) -> Iterator[None]:
+def transfer_guard(new_val: str) -> ReusableContext:
     """Set the guards of all transfers for the block of a `with`, in this thread only.
 
     Python numbers are part of a program and are not moved.
@@ -502,24 +499,20 @@ def transfer_guard(new_val: str) -> Iterator[None]:
     ...         print(str(error).partition(": aval")[0])
     INVALID_ARGUMENT: Disallowed host-to-device transfer
     """
-    with _all_transfers.override(new_val):
-        yield
+    return _all_transfers.for_block(new_val)
 
 
-@reusable_context
-def transfer_guard_host_to_device(new_val: str) -> Iterator[None]:
+def transfer_guard_host_to_device(new_val: str) -> ReusableContext:
     """As `transfer_guard`, for transfers from the host to a device.
 
     >>> with glassjax.transfer_guard_host_to_device("disallow"):
     ...     glassjax.device_put(np.ones(2))
     Array([1., 1.], dtype=float32)
     """
-    with _to_device.override(new_val):
-        yield
+    return _to_device.for_block(new_val)
 
 
-@reusable_context
-def transfer_guard_device_to_device(new_val: str) -> Iterator[None]:
+def transfer_guard_device_to_device(new_val: str) -> ReusableContext:
     """As `transfer_guard`, for transfers from one device to another.
 
     >>> x = jnp.ones(2)
@@ -527,12 +520,10 @@ def transfer_guard_device_to_device(new_val: str) -> Iterator[None]:
     ...     glassjax.device_put(x, glassjax.devices()[0])  # where it is
     Array([1., 1.], dtype=float32)
     """
-    with _between_devices.override(new_val):
-        yield
+    return _between_devices.for_block(new_val)
 
 
-@reusable_context
-def transfer_guard_device_to_host(new_val: str) -> Iterator[None]:
+def transfer_guard_device_to_host(new_val: str) -> ReusableContext:
     """As `transfer_guard`, for transfers from a device to the host.
 
     >>> x = jnp.ones(2)
@@ -540,12 +531,10 @@ def transfer_guard_device_to_host(new_val: str) -> Iterator[None]:
     ...     x.sum().item()  # whose memory is the host's, on a CPU
     2.0
     """
-    with _to_host.override(new_val):
-        yield
+    return _to_host.for_block(new_val)
 
 
-@reusable_context
-def array_garbage_collection_guard(new_val: str) -> Iterator[None]:
+def array_garbage_collection_guard(new_val: str) -> ReusableContext:
     """Set the guard of arrays in reference cycles for the block of a `with`.
 
     Only Python's garbage collector frees their memory, which may be late.
@@ -560,12 +549,10 @@ def array_garbage_collection_guard(new_val: str) -> Iterator[None]:
     ...     x = jnp.ones(2)
     ...     del x  # freed at once, for nothing else refers to it
     """
-    with _garbage.override(new_val):
-        yield
+    return _garbage.for_block(new_val)
 
 
-@reusable_context
-def thread_guard(new_val: bool = True) -> Iterator[None]:
+def thread_guard(new_val: bool = True) -> ReusableContext:
     """Let only this thread run programs of several processes, for the block of a `with`.
 
     If processes ran them in different orders, in several threads, they would wait forever.
@@ -577,5 +564,4 @@ def thread_guard(new_val: bool = True) -> Iterator[None]:
     ...     jnp.ones(2) + 1
     Array([2., 2.], dtype=float32)
     """
-    with _threads.override(new_val):
-        yield
+    return _threads.for_block(new_val)

@@ -14,7 +14,7 @@ from glassjax.runtime.partitioning import evaluate_jaxpr, evaluate_partitioned
 from glassjax.runtime.places import argument_places
 from glassjax.runtime.program import compile_primitive, run_program
 from glassjax.settings import number_types, options
-from glassjax.settings.config import Switch, reusable_context
+from glassjax.settings.config import ReusableContext, Switch, reusable_context
 from glassjax.settings.names import later
 from glassjax.settings.tracers import adopted, adopted_traces
 from glassjax_stage1 import current_interpreter, interpreter
@@ -78,8 +78,7 @@ def call_checked(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
 # unless `enable_x64` is set. Users of a single stage are not affected.
 
 
-@reusable_context
-def enable_x64(new_val: bool = True) -> Iterator[None]:
+def enable_x64(new_val: bool = True) -> ReusableContext:
     """Set `config.enable_x64` for the block of a `with`, in this thread only.
 
     Python and numpy numbers keep their 64 bits there, and requested 64-bit dtypes are not narrowed.
@@ -95,12 +94,10 @@ def enable_x64(new_val: bool = True) -> Iterator[None]:
     ...     jnp.arange(3.0)
     Array([0., 1., 2.], dtype=float64)
     """
-    with number_types.x64.override(new_val):
-        yield
+    return number_types.x64.for_block(new_val)
 
 
-@reusable_context
-def numpy_dtype_promotion(new_val: str) -> Iterator[None]:
+def numpy_dtype_promotion(new_val: str) -> ReusableContext:
     """Set `config.numpy_dtype_promotion`, "standard" or "strict", for the block of a `with`.
 
     Under "strict" arrays of different dtypes are not promoted; Python numbers, which have no dtype
@@ -114,12 +111,10 @@ def numpy_dtype_promotion(new_val: str) -> Iterator[None]:
     ...     jnp.arange(3) + 1
     Array([1, 2, 3], dtype=int32)
     """
-    with number_types.dtype_promotion.override(new_val):
-        yield
+    return number_types.dtype_promotion.for_block(new_val)
 
 
-@reusable_context
-def numpy_rank_promotion(new_val: str) -> Iterator[None]:
+def numpy_rank_promotion(new_val: str) -> ReusableContext:
     """Set `config.numpy_rank_promotion`, "allow", "warn" or "raise", for the block of a `with`.
 
     Operands of different ranks broadcast as in numpy, with or without a warning, or are an error.
@@ -134,8 +129,7 @@ def numpy_rank_promotion(new_val: str) -> Iterator[None]:
     ...         print(str(error).partition(", and")[0])
     operands of shapes (2, 3) and (3,) have different numbers of axes
     """
-    with number_types.rank_promotion.override(new_val):
-        yield
+    return number_types.rank_promotion.for_block(new_val)
 
 
 # Primitives that are not evaluated by compiling them.

@@ -134,6 +134,10 @@ class Option:
         finally:  # without a token, which is invalid if a generator ends in another context
             self._here.set(outside)
 
+    def for_block(self, value: Any) -> ReusableContext:
+        """As `override`: a context manager that can be entered again, or a decorator."""
+        return ReusableContext(functools.partial(self.override, value))
+
     def _checked(self, value: Any) -> Any:
         if not self.kind.accepts(value):
             raise self.kind.error(

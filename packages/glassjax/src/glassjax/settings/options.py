@@ -111,8 +111,7 @@ _STEPS = {
 }
 
 
-@configuration.reusable_context
-def disable_jit(disable: bool = True) -> Iterator[None]:
+def disable_jit(disable: bool = True) -> configuration.ReusableContext:
     """Set `config.disable_jit` for the block of a `with`, in this thread only.
 
     Jitted functions then run as plain Python, and so do `scan`, `while_loop`, `fori_loop`, `cond`,
@@ -127,12 +126,10 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
     ...     glassjax.jit(lambda x: print(f"{x=}"))(3)
     x=3
     """
-    with disable_jit_option.override(disable):
-        yield
+    return disable_jit_option.for_block(disable)
 
 
-@configuration.reusable_context
-def log_compiles(new_val: bool = True) -> Iterator[None]:
+def log_compiles(new_val: bool = True) -> configuration.ReusableContext:
     """Set `config.log_compiles` for the block of a `with`, in this thread only.
 
     Traces and compilations, and their times, are logged as warnings by the loggers below
@@ -152,12 +149,10 @@ def log_compiles(new_val: bool = True) -> Iterator[None]:
     Finished XLA compilation of jit(<lambda>)
     >>> logging.getLogger("glassjax").removeHandler(handler)
     """
-    with _log_compiles.override(new_val):
-        yield
+    return _log_compiles.for_block(new_val)
 
 
-@configuration.reusable_context
-def explain_cache_misses(new_val: bool = True) -> Iterator[None]:
+def explain_cache_misses(new_val: bool = True) -> configuration.ReusableContext:
     """Set `config.explain_cache_misses` for the block of a `with`, in this thread only.
 
     When a function is traced again, the difference from earlier calls is written to stderr.
@@ -167,12 +162,10 @@ def explain_cache_misses(new_val: bool = True) -> Iterator[None]:
     ...     square(3.0)  # for the first time, which is said, too
     Array(9., dtype=float32, weak_type=True)
     """
-    with _explain_cache_misses.override(new_val):
-        yield
+    return _explain_cache_misses.for_block(new_val)
 
 
-@configuration.reusable_context
-def debug_nans(new_val: bool = True) -> Iterator[None]:
+def debug_nans(new_val: bool = True) -> configuration.ReusableContext:
     """Set `config.debug_nans` for the block of a `with`, in this thread only.
 
     Every result is checked, which takes time, and functions are traced again. If a result of a
@@ -190,12 +183,10 @@ def debug_nans(new_val: bool = True) -> Iterator[None]:
     ...         print(str(error).partition(" at ")[0])
     invalid value (nan) encountered in log
     """
-    with nans_option.override(new_val):
-        yield
+    return nans_option.for_block(new_val)
 
 
-@configuration.reusable_context
-def debug_infs(new_val: bool = True) -> Iterator[None]:
+def debug_infs(new_val: bool = True) -> configuration.ReusableContext:
     """Set `config.debug_infs` for the block of a `with`, in this thread only.
 
     Every result is checked, as with `debug_nans`: if one is infinite, the error says where it was
@@ -211,12 +202,10 @@ def debug_infs(new_val: bool = True) -> Iterator[None]:
     ...         print(str(error).partition(" at ")[0])
     invalid value (inf) encountered in div
     """
-    with infs_option.override(new_val):
-        yield
+    return infs_option.for_block(new_val)
 
 
-@configuration.reusable_context
-def debug_key_reuse(new_val: bool = True) -> Iterator[None]:
+def debug_key_reuse(new_val: bool = True) -> configuration.ReusableContext:
     """Set `config.debug_key_reuse` for the block of a `with`, in this thread only.
 
     The check follows keys of dtype `key<fry>`, but not keys that are words of uint32. Jitted
@@ -232,12 +221,10 @@ def debug_key_reuse(new_val: bool = True) -> Iterator[None]:
     ...         print(str(error).partition(":")[0])
     a random key is used twice
     """
-    with key_reuse_option.override(new_val):
-        yield
+    return key_reuse_option.for_block(new_val)
 
 
-@configuration.reusable_context
-def no_tracing(new_val: bool = True) -> Iterator[None]:
+def no_tracing(new_val: bool = True) -> configuration.ReusableContext:
     """Make it an error to trace a jitted function, for the block of a `with`, in this thread only.
 
     This makes sure that no step of a loop compiles again.
@@ -256,8 +243,7 @@ def no_tracing(new_val: bool = True) -> Iterator[None]:
     re-tracing function <lambda> for `jit`, but 'no_tracing' is set: it was not called before with \
 arguments of these types. config.explain_cache_misses tells what differs
     """
-    with no_tracing_option.override(new_val):
-        yield
+    return no_tracing_option.for_block(new_val)
 
 
 def require_tracing(name: str, transformation: str) -> None:
@@ -270,8 +256,7 @@ def require_tracing(name: str, transformation: str) -> None:
         )
 
 
-@configuration.reusable_context
-def no_execution(new_val: bool = True) -> Iterator[None]:
+def no_execution(new_val: bool = True) -> configuration.ReusableContext:
     """Make it an error to compute anything, for the block of a `with`, in this thread only.
 
     Functions can be traced, lowered and compiled.
@@ -287,8 +272,7 @@ def no_execution(new_val: bool = True) -> Iterator[None]:
     ...         print(error)
     glassjax tried to execute `sin`, but 'no_execution' is set
     """
-    with _no_execution.override(new_val):
-        yield
+    return _no_execution.for_block(new_val)
 
 
 def require_execution(name: object) -> None:
@@ -545,10 +529,8 @@ def _kind_and_default(entry: Any) -> tuple[Any, Any]:
 def _context(name: str) -> Callable[[Any], configuration.ReusableContext]:
     """The context manager that sets one of these settings for a block."""
 
-    @configuration.reusable_context
-    def context(new_val: Any) -> Iterator[None]:
-        with configuration.config.option(name).override(new_val):
-            yield
+    def context(new_val: Any) -> configuration.ReusableContext:
+        return configuration.config.option(name).for_block(new_val)
 
     context.__name__ = context.__qualname__ = name
     context.__doc__ = f"""Set `config.{name}` for the block of a `with`, in this thread only.
@@ -615,8 +597,7 @@ def default_implementation() -> Implementation:
     return named[_default_impl.value]
 
 
-@configuration.reusable_context
-def enable_custom_prng(new_val: bool = True) -> Iterator[None]:
+def enable_custom_prng(new_val: bool = True) -> configuration.ReusableContext:
     """Set `config.enable_custom_prng` for the block of a `with`, in this thread only.
 
     >>> from glassjax import random
@@ -624,12 +605,10 @@ def enable_custom_prng(new_val: bool = True) -> Iterator[None]:
     ...     random.PRNGKey(0).shape
     ()
     """
-    with custom_prng.override(new_val):
-        yield
+    return custom_prng.for_block(new_val)
 
 
-@configuration.reusable_context
-def default_prng_impl(new_val: str) -> Iterator[None]:
+def default_prng_impl(new_val: str) -> configuration.ReusableContext:
     """Set `config.default_prng_impl` for the block of a `with`, in this thread only.
 
     Raises:
@@ -640,12 +619,10 @@ def default_prng_impl(new_val: str) -> Iterator[None]:
     Array((), dtype=key<rbg>) overlaying:
     [ 0 42  0 42]
     """
-    with _default_impl.override(new_val):
-        yield
+    return _default_impl.for_block(new_val)
 
 
-@configuration.reusable_context
-def threefry_partitionable(new_val: bool = True) -> Iterator[None]:
+def threefry_partitionable(new_val: bool = True) -> configuration.ReusableContext:
     """Set `config.threefry_partitionable` for the block of a `with`, in this thread only.
 
     If it is `False`, keys of threefry2x32 give the numbers that they gave in JAX before 0.5.
@@ -655,12 +632,10 @@ def threefry_partitionable(new_val: bool = True) -> Iterator[None]:
     ...     random.uniform(random.key(42))
     Array(0.42672753, dtype=float32)
     """
-    with partitionable.override(new_val):
-        yield
+    return partitionable.for_block(new_val)
 
 
-@configuration.reusable_context
-def legacy_prng_key(new_val: str = "allow") -> Iterator[None]:
+def legacy_prng_key(new_val: str = "allow") -> configuration.ReusableContext:
     """Set `config.legacy_prng_key` for the block of a `with`, in this thread only.
 
     Arguments:
@@ -672,8 +647,7 @@ def legacy_prng_key(new_val: str = "allow") -> Iterator[None]:
     ...     random.uniform(random.key(0)) < 1
     Array(True, dtype=bool)
     """
-    with legacy_key.override(new_val):
-        yield
+    return legacy_key.for_block(new_val)
 
 
 # `make_user_context`: user values that jitted functions depend on.

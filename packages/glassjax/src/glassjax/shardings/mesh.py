@@ -13,7 +13,7 @@ import numpy as np
 
 from glassjax import xla
 from glassjax.errors.arguments import require_fit, require_hashable
-from glassjax.settings.config import Switch, reusable_context
+from glassjax.settings.config import ReusableContext, Switch, reusable_context
 from glassjax.settings.names import counted
 from glassjax.settings.number_types import NumbersOption, warn
 from glassjax_stage2.errors import shown
@@ -570,10 +570,8 @@ class _NoCollectives:
         return _forbidding(frozenset(new_val))
 
 
-@reusable_context
-def _forbidding(axes: frozenset[Hashable]) -> Iterator[None]:
-    with _forbidden.override(axes):
-        yield
+def _forbidding(axes: frozenset[Hashable]) -> ReusableContext:
+    return _forbidden.for_block(axes)
 
 
 no_collectives = _NoCollectives()
