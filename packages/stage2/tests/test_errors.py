@@ -164,7 +164,8 @@ CALLS = [
     (
         lambda: vmap(lambda x: select_n(x > 0, ones(3), ones(3)))(ones((3, 2))),
         TypeError,
-        "select_n: operands must have one shape or be scalars, found bool[2], f64[3], f64[3]",
+        "select_n: operands must have one shape, sizes of 1 aside, or be scalars, found bool[2], "
+        "f64[3], f64[3]",
     ),
     (lambda: select_n(1, 2.0, 3.0), TypeError, "select_n: the first operand must be boolean"),
     (lambda: neg(True), TypeError, "neg: found a boolean array; to negate one use `x == False`"),

@@ -89,14 +89,12 @@ CALLS = [
     (
         lambda: make_jaxpr(lambda x: bind(p.add_p, x, ones(4)))(X),
         TypeError,
-        "add: operands must have one shape, but for axes of size 1, "
-        "or be scalars, found f64[3], f64[4]",
+        "add: operands must have one shape, sizes of 1 aside, or be scalars, found f64[3], f64[4]",
     ),
     (
         lambda: make_jaxpr(lambda x: bind(p.lt_p, x, ones(4)))(X),
         TypeError,
-        "lt: operands must have one shape, but for axes of size 1, "
-        "or be scalars, found f64[3], f64[4]",
+        "lt: operands must have one shape, sizes of 1 aside, or be scalars, found f64[3], f64[4]",
     ),
     (
         lambda: jit(lambda x: x < 1j)(1j),

@@ -163,7 +163,7 @@ MALFORMED = {
     too_few_results: "its results have types",
     too_many_operands: "positional argument",
     operands_of_two_dtypes: "add: operands must have one dtype, found f64[3] and i64[3]",
-    operands_of_two_shapes: "add: operands must have one shape, but for axes of size 1",
+    operands_of_two_shapes: "add: operands must have one shape, sizes of 1 aside",
     integers_in_sin: "sin: expected a real or complex operand, found i64[3]",
     missing_parameter: "missing 1 required keyword-only argument",
     literal_that_is_not_of_its_type: "the literal 1.0 is not of type f64[3]",

@@ -101,8 +101,8 @@ def broadcast_shape(primitive: Primitive, *avals: ShapedArray) -> Shape:
     sizes = [{*axis} - {1} or {1} for axis in zip(*shapes, strict=False)]
     if len({*map(len, shapes)}) > 1 or any(len(found) > 1 for found in sizes):
         found = ", ".join(map(str, avals))
-        expected = "operands must have one shape, but for axes of size 1, or be scalars"
-        raise TypeError(f"{primitive}: {expected}, found {found}")
+        expected = "one shape, sizes of 1 aside, or be scalars"
+        raise TypeError(f"{primitive}: operands must have {expected}, found {found}")
     return tuple([found.pop() for found in sizes])
 
 
@@ -111,11 +111,11 @@ def check_select_n(which: ShapedArray, on_false: ShapedArray, on_true: ShapedArr
     if which.dtype != np.bool_:
         raise TypeError(f"select_n: the first operand must be boolean, found {which}")
     require_one_dtype(select_n_p, on_false, on_true)
-    shape = broadcast_shape(select_n_p, which, on_false, on_true)
-    if {which.shape, on_false.shape, on_true.shape} - {(), shape}:
+    shapes = {which.shape, on_false.shape, on_true.shape} - {()}
+    if len(shapes) > 1:
         found = f"{which}, {on_false}, {on_true}"
         raise TypeError(f"select_n: operands must have one shape or be scalars, found {found}")
-    return shape
+    return shapes.pop() if shapes else ()
 
 
 def _select(which: Any, on_false: Any, on_true: Any) -> Any:

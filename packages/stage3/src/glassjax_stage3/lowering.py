@@ -180,7 +180,8 @@ class FunctionBuilder:
         if x.aval.shape == shape:
             return x
         aval = ShapedArray(shape, x.aval.dtype)
-        text = f"stablehlo.broadcast_in_dim {x.name}, dims = {[*range(x.aval.ndim)]}"
+        dims = [*range(x.aval.ndim)]
+        text = f"stablehlo.broadcast_in_dim {x.name}, dims = {dims}"
         return self.emit(f"{text} : {signature([x], [aval])}", aval)[0]
 
     def reshape(self, x: Value, shape: Shape) -> Value:
