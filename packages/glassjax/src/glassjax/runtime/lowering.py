@@ -17,7 +17,8 @@ from glassjax import xla
 from glassjax.dimensions import expressions
 from glassjax.monitoring import LOWERED
 from glassjax.runtime.effects import order_effects
-from glassjax.settings.config import set_in_context
+from glassjax.settings.config import config, set_in_context
+from glassjax.settings.names import later
 from glassjax.settings.options import make_user_context, timed
 from glassjax.shardings.partition_spec import PartitionSpec
 from glassjax.shardings.reduction import reduction_in
@@ -28,6 +29,8 @@ from glassjax_stage2.errors import shown
 from glassjax_stage2.shaped_array import Dialect, dialect
 from glassjax_stage2.source import Source
 from glassjax_stage3 import Jaxpr, JaxprEqn, Literal, Var
+
+_dump_jaxpr = later("glassjax.runtime.dumps", "dump_jaxpr")
 
 # Templates: the text of an operation, with placeholders for the names and the location.
 #
@@ -539,6 +542,8 @@ def platform_of(b: stage3.lowering.FunctionBuilder) -> str:
 
 def lower(jaxpr: Jaxpr, name: str, module: Module | None = None) -> str:
     """The StableHLO module of a program, by default for the platform of the default device."""
+    if config.dump_ir_to:
+        _dump_jaxpr(name.removeprefix("jit_"), jaxpr)
     module = module or Module(xla.platform_of())
     with set_in_context(expressions.in_brackets, True):
         module.add_function(order_effects(jaxpr), "main", "public")

@@ -49,6 +49,7 @@ _load_or_keep = later("glassjax.runtime.compilation_cache", "load_or_keep")
 _functions_called = later("glassjax.runtime.host_functions", "functions_called")
 _noticed_when_slow = later("glassjax.runtime.notices", "noticed_when_slow")
 _compile_repetitive = later("glassjax.runtime.notices", "compile_repetitive")
+_dump_module = later("glassjax.runtime.dumps", "dump_module")
 
 
 _LONG = 50_000  # characters of a program that may repeat a block many times
@@ -65,6 +66,8 @@ def compile_or_load(
     A program that calls Python functions is never cached: they belong to this process. If it is
     compiled and repeats a block of equations of `jaxpr`, a notice says so.
     """
+    if config.dump_ir_to:
+        _dump_module(text)
     with timed(COMPILED, _name_of(text)):
         xla.register_routines(text, xla.platform_of())  # whether it is compiled or loaded
         if not xla.calls_python(text):
@@ -87,6 +90,8 @@ def compile_or_load_partitioned(
     while another compiles it for longer than the first one waits. Nor is a program that calls
     Python with shardings while it is compiled.
     """
+    if config.dump_ir_to:
+        _dump_module(text)
     with timed(COMPILED, _name_of(text)):
         functions, text = _functions_called(text)
         compile = partial(xla.compile_partitioned, text, devices, options, functions)

@@ -86,6 +86,19 @@ configuration.config.declare(
     "A pattern; what it matches is left out of the names of files in source maps.",
 )
 configuration.config.declare(
+    "dump_ir_to",
+    str,
+    "",
+    "The directory for files of all programs that are compiled. Empty: they are not written.",
+)
+configuration.config.declare(
+    "dump_ir_modes",
+    str,
+    "stablehlo",
+    "What is written to `dump_ir_to`, separated by commas: stablehlo, jaxpr, or eqn_count_pprof, "
+    "the equations of each line of Python for the tool pprof.",
+)
+configuration.config.declare(
     "slow_compile_notice_secs",
     float,
     5.0,
@@ -485,10 +498,6 @@ WITH_ONE_VALUE: dict[str, dict[str, Any]] = {
     "processes that fail and come back": {"enable_recoverability": False},
     "explicit conversions of types in shard_map": {
         "auto_pcast": True, "remove_size_one_mesh_axis_from_type": False,
-    },
-    "files of programs; jit(f).lower(x).as_text() has the text": {
-        "dump_ir_modes": "stablehlo",
-        "dump_ir_to": "",
     },
 }  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Coordination of processes through jaxlib, and jaxlib's profiler."""
 
 import ctypes
+import json
 import os
 import sys
 import time
@@ -253,6 +254,12 @@ def coordination() -> Coordination | None:
 def recorder() -> Any:
     """The module of sessions, annotations and servers."""
     return import_module("jaxlib._profiler")
+
+
+def pprof_profile(profile: Mapping[str, Any]) -> bytes:
+    """A profile in the format of the tool `pprof`, from the fields of its message `Profile`."""
+    message: bytes = import_module("jaxlib._jax").json_to_pprof_profile(json.dumps(profile))
+    return message
 
 
 def profile_data() -> Any:
