@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from glassjax.shardings.types import takes_out_sharding
 from glassjax_stage2 import ConcretizationTypeError, Tracer, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.functions import canonical_axes, ints, one_int
-from glassjax_stage2.promotion import broadcast_shapes, broadcast_to, to_inexact
+from glassjax_stage2.promotion import broadcast_shapes, broadcast_to, cast, to_inexact
 from glassjax_stage2.shaped_array import dialect, is_inexact
 
 # Averages, covariances and correlations.
@@ -298,7 +298,7 @@ def nanquantile(
     >>> jnp.nanquantile(jnp.array([0.0, jnp.nan, 4.0]), 0.25)
     Array(1., dtype=float32)
     """
-    return _quantile(
+    return _at_shares(
         "nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights, True
     )
 
@@ -330,7 +330,7 @@ def percentile(
     >>> jnp.percentile(jnp.array([0.0, 4.0, 8.0]), jnp.array([25, 50]))
     Array([2., 4.], dtype=float32)
     """
-    q = stage2.div(lax.convert_element_type(q, dtype_of_mean(q)), 100)
+    q = stage2.div(_as_float(q), 100)
     return _quantile(
         "percentile", a, q, axis, out, overwrite_input, method, keepdims, weights, False
     )
@@ -361,8 +361,8 @@ def nanpercentile(
     >>> jnp.nanpercentile(jnp.array([0.0, jnp.nan, 4.0]), 25)
     Array(1., dtype=float32)
     """
-    q = stage2.div(lax.convert_element_type(q, dtype_of_mean(q)), 100)
-    return _quantile(
+    q = stage2.div(_as_float(q), 100)
+    return _at_shares(
         "nanpercentile", a, q, axis, out, overwrite_input, method, keepdims, weights, True
     )
 
@@ -404,12 +404,12 @@ def nanmedian(a: Any, axis: Any, out: Any, overwrite_input: Any, keepdims: Any) 
     >>> jnp.nanmedian(jnp.array([1.0, jnp.nan, 3.0, 9.0]))
     Array(3., dtype=float32)
     """
-    return _quantile(
+    return _at_shares(
         "nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, True
     )
 
 
-def _quantile(
+def _at_shares(
     name: str,
     a: Any,
     q: Any,
@@ -457,31 +457,49 @@ def _quantile(
     if 0 in (*rest, *q_shape):
         return lax.full((*q_shape, *sizes), 0, dtype)
     # Narrow floats cannot hold large indices: `q` decides about the dtype of places.
-    place_dtype = dtype_of_mean(q)
-    shares = lax.convert_element_type(stage2.reshape(q, (-1,)), place_dtype)
+    q = _as_float(q)
     along = len(rest)
     if weights is not None:
-        picked = _weighted(a, weights, shares, along, passes_over_nan)
+        picked = _weighted(a, weights, stage2.reshape(q, (-1,)), along, passes_over_nan)
         out_first = lax.transpose(picked, (along, *range(along)))
         return lax.reshape(out_first, (*q_shape, *sizes))
     if passes_over_nan:
-        ordered = lax.sort(a, along)
-        count = reductions.sum(a == a, along, place_dtype, keepdims=True)
+        count = reductions.sum(a == a, along, dtype_of_mean(q))
+        count = lax.expand_dims(count, range(len(q_shape)))
+        q = lax.expand_dims(q, range(len(q_shape), len(q_shape) + along))
     else:  # NaN propagates
-        ordered = lax.sort(where(reductions.any(a != a, along, keepdims=True), np.nan, a), along)
-        count = lax.full((*rest, 1), size, place_dtype)
-    wide = (*rest, typeof(shares).shape[0])
-    shares = lax.broadcast_in_dim(shares, wide, (along,))
-    last = broadcast_to(count - 1, wide)
-    if method == "inverted_cdf":  # the smallest element with at least this share at or below it
-        place = lax.max(*stage2.promote(lax.ceil(shares * (last + 1)) - 1, 0))
-    else:
-        place = shares * last
-    picked = _interpolate(ordered, place, last, along, method)
+        a = where(reductions.any(a != a, along, keepdims=True), np.nan, a)
+        count = lax.full((), size, dtype_of_mean(q))
+    ordered = lax.sort(a, along, is_stable=False)
+
+    def take(index: Any) -> Any:
+        """The elements at places of all rows, or at a place of each, whose axes come first."""
+        if passes_over_nan:
+            rows = lax.transpose(ordered, (along, *range(along)))
+            found = take_along(rows, stage2.reshape(index, (-1, *rest)), 0)
+            return stage2.reshape(found, (*q_shape, *rest))
+        offsets = tuple(range(len(q_shape), len(q_shape) + along))
+        return lax.gather(
+            ordered,
+            lax.expand_dims(index, [len(q_shape)]),
+            lax.GatherDimensionNumbers(offsets, (along,), (along,)),
+            (*rest, 1),
+            mode="promise_in_bounds",
+        )
+
+    picked = lax.convert_element_type(_interpolate(take, q, count, method), dtype)
     if passes_over_nan:
-        picked = where(broadcast_to(count == 0, wide), np.nan, picked)
-    out_first = lax.transpose(picked, (along, *range(along)))
-    return lax.reshape(out_first, (*q_shape, *sizes))
+        picked = where(count == 0, np.nan, picked)
+    return stage2.reshape(picked, (*q_shape, *sizes))
+
+
+_quantile = operation(
+    static=("name", "axis", "overwrite_input", "method", "keepdims", "passes_over_nan")
+)(_at_shares)
+
+
+def _as_float(q: Any) -> Any:
+    return cast(q, typeof(q).update(dtype=dtype_of_mean(q)))
 
 
 def _weights_per_element(
@@ -528,30 +546,38 @@ def _weighted(a: Any, weights: Any, shares: Any, along: int, passes_over_nan: bo
     return where(broadcast_to(hopeless, typeof(picked).shape), np.nan, picked)
 
 
-def _interpolate(ordered: Any, place: Any, last: Any, along: int, method: str) -> Any:
-    """Interpolate at positions that may be between two elements."""
+def _interpolate(take: Callable[[Any], Any], shares: Any, count: Any, method: str) -> Any:
+    """Interpolate at shares of a count between the elements that `take` gives for places."""
+
+    def clipped(place: Any) -> Any:
+        last = stage2.sub(count, 1)
+        if typeof(last).ndim:
+            last = broadcast_to(last, typeof(place).shape)
+        return lax.clamp(lax.full((), 0, typeof(place).dtype), place, last)
+
+    if method == "inverted_cdf":  # the smallest element with at least this share at or below it
+        place = clipped(lax.ceil(shares * count) - 1)
+        return take(lax.convert_element_type(place, default_int()))
+    place = lax.mul(shares, stage2.sub(count, 1))
+    below, above = lax.floor(place), lax.ceil(place)
+    share_above = place - below
+    share_below = 1 - share_above
     below, above = (
-        lax.max(*stage2.promote(lax.min(*stage2.promote(whole(place), last)), 0))
-        for whole in (lax.floor, lax.ceil)
+        lax.convert_element_type(x, default_int()) for x in [clipped(below), clipped(above)]
     )
-
-    def take_at(index: Any) -> Any:
-        return take_along(ordered, lax.convert_element_type(index, np.int32), along)
-
-    if method in ("lower", "inverted_cdf"):
-        return take_at(below)
-    if method == "higher":
-        return take_at(above)
-    share_above = place - lax.floor(place)
+    if method in ("lower", "higher"):
+        return take(below if method == "lower" else above)
     if method == "nearest":
-        return take_at(where(share_above > 0.5, above, below))
+        return take(where(share_above > 0.5, above, below))
+    low, high = take(below), take(above)
     if method == "midpoint":
-        return (take_at(below) + take_at(above)) * 0.5
-    weighted = [
-        lax.convert_element_type(take_at(index), typeof(share).dtype) * share
-        for index, share in ((below, 1 - share_above), (above, share_above))
-    ]
-    return lax.convert_element_type(weighted[0] + weighted[1], typeof(ordered).dtype)
+        return (low + high) * 0.5
+    lacking = range(typeof(place).ndim, typeof(low).ndim)
+    low_part, high_part = (
+        lax.convert_element_type(x, typeof(place).dtype) * lax.expand_dims(share, lacking)
+        for x, share in ((low, share_below), (high, share_above))
+    )
+    return low_part + high_part
 
 
 # Counting: occurrences of integers, and histograms.

@@ -25,12 +25,12 @@ _JITTED = {
     "lax": "dynamic_index_in_dim fft",
     "numpy.cases": "where:_where",
     "numpy": """
-        add: allclose append argsort atleast_1d atleast_2d atleast_3d average: clip convolve
-        corrcoef cov cross cumprod cumsum diag:_diag diagonal diff dot: _einsum: flip:_flip
-        floor_divide hypot interp:_interp isclose kron linspace:_linspace logspace:_logspace matmul:
-        median mod:remainder nan_to_num _pad_with_values:_pad percentile piecewise:_piecewise
-        polyval ptp:_ptp quantile remainder rot90 round searchsorted sinc _slide:_conv sort std:_std
-        take:_take take_along_axis trace tril triu var:_var
+        add: allclose append argsort _at_shares:quantile atleast_1d atleast_2d atleast_3d average:
+        clip convolve corrcoef cov cross cumprod cumsum diag:_diag diagonal diff dot: _einsum:
+        flip:_flip floor_divide hypot interp:_interp isclose kron linspace:_linspace
+        logspace:_logspace matmul: median mod:remainder nan_to_num _pad_with_values:_pad percentile
+        piecewise:_piecewise polyval ptp:_ptp remainder rot90 round searchsorted sinc _slide:_conv
+        sort std:_std take:_take take_along_axis trace tril triu var:_var
     """,
     "numpy.linalg": "cholesky det eigh inv norm qr slogdet solve svd",
     "nn": """

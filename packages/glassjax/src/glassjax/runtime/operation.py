@@ -254,6 +254,10 @@ def _strict(fun: Callable[..., Any], kinds: str, static: str | tuple[str, ...]) 
     def strict(*operands: Any, **named: Any) -> Any:
         given = (*operands, *[x for key, x in named.items() if key not in others])
         require_alike(name, kinds, *map(typeof, given))
+        here = dialect()
+        if here.converts_weak:  # weak operands have the right dtype, too
+            with set_number_types(here.keeping_weak):  # type: ignore[attr-defined]
+                return fun(*operands, **named)
         return fun(*operands, **named)
 
     return strict

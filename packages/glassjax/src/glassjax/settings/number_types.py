@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from copy import copy
-from functools import cache, lru_cache, wraps
+from functools import cache, cached_property, lru_cache, wraps
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -244,6 +244,13 @@ class LibraryDialect(stage2.shaped_array.Dialect):
             self.interpreter = _interpreter_with_origins
         if settings.numpy_dtype_promotion == "strict" or settings.numpy_rank_promotion != "allow":
             self._let_only_users_be_checked()
+
+    @cached_property
+    def keeping_weak(self) -> LibraryDialect:
+        """These number types, but weak arrays that have the right dtype are not converted."""
+        keeping = copy(self)
+        keeping.converts_weak = False
+        return keeping
 
     def _let_only_users_be_checked(self) -> None:
         """Check the promotion of values that the user passes, but not of values computed from them.
