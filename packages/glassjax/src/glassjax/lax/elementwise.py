@@ -23,10 +23,7 @@ from glassjax.runtime.operation import (
     require_ranks_alike,
     require_shapes_alike,
 )
-from glassjax.settings.number_types import (
-    letter_of,
-    weak_if_all_are,
-)
+from glassjax.settings.number_types import letter_of, weak_if_all_are
 from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
 from glassjax_stage2.functions import ints
 from glassjax_stage2.primitives import div_p, pow_p

@@ -13,12 +13,7 @@ from glassjax.runtime.array import Array
 from glassjax.runtime.devices import devices
 from glassjax.settings import number_types
 from glassjax.settings.config import config
-from glassjax.settings.number_types import (
-    parse_dtype,
-    set_number_types,
-    types_here,
-    warn,
-)
+from glassjax.settings.number_types import parse_dtype, set_number_types, types_here, warn
 from glassjax_stage2 import ShapedArray, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.promotion import cast

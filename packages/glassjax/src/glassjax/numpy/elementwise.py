@@ -19,12 +19,7 @@ from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.evaluation import evaluated_by_library, made_of_operations
 from glassjax.runtime.operation import operation, promoting
 from glassjax.settings import number_types
-from glassjax.settings.number_types import (
-    is_key_type,
-    promote,
-    require_promotable,
-    weak_if_all_are,
-)
+from glassjax.settings.number_types import is_key_type, promote, require_promotable, weak_if_all_are
 from glassjax_stage2 import bind1, typeof
 from glassjax_stage2.functions import canonical_axis, moveaxis
 from glassjax_stage2.primitives import pow_p

@@ -16,12 +16,7 @@ from glassjax.numpy.dtypes import cast_into, default_float, to_common_dtype
 from glassjax.runtime.array import Array, ArrayLike, require_no_out
 from glassjax.runtime.operation import operation
 from glassjax.settings import number_types
-from glassjax.settings.number_types import (
-    is_key_type,
-    promote,
-    require_one_rank,
-    weak_if_all_are,
-)
+from glassjax.settings.number_types import is_key_type, promote, require_one_rank, weak_if_all_are
 from glassjax_stage2 import typeof
 from glassjax_stage2.functions import one_int
 from glassjax_stage2.promotion import to_inexact

@@ -30,12 +30,7 @@ from glassjax.settings.number_types import (
     types_in_function,
 )
 from glassjax.settings.tracers import plain
-from glassjax.shardings.types import (
-    ReductionRule,
-    ShardingRule,
-    reduction_rules,
-    sharding_rules,
-)
+from glassjax.shardings.types import ReductionRule, ShardingRule, reduction_rules, sharding_rules
 from glassjax_stage2 import Primitive, ShapedArray, bind, bind1, promotion
 from glassjax_stage2.arguments import require_function
 from glassjax_stage2.errors import shown

@@ -21,21 +21,14 @@ from glassjax.runtime.operation import promoting
 from glassjax.runtime.printed_jaxpr import printed_jaxpr
 from glassjax.settings.names import counted
 from glassjax.shardings.types import ShapedArray
-from glassjax_stage2 import (
-    Primitive,
-    arguments,
-    typeof,
-)
+from glassjax_stage2 import Primitive, arguments, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.jvp import jvp_flat
 from glassjax_stage2.shaped_array import aval_rules
 from glassjax_stage2.tree import PyTreeDef
 from glassjax_stage2.vmap import move_batch_dim, vmap_flat
 from glassjax_stage2.vmap_rules import elementwise as vmap_elementwise
-from glassjax_stage3 import (
-    ClosedJaxpr,
-    Jaxpr,
-)
+from glassjax_stage3 import ClosedJaxpr, Jaxpr
 from glassjax_stage3.jaxpr import inner_jaxprs
 from glassjax_stage3.lowering import mlir_type, signature
 from glassjax_stage3.staging import trace_to_jaxpr

@@ -38,11 +38,7 @@ from glassjax.shardings.sharding import (
 from glassjax_stage2 import Primitive, ShapedArray
 from glassjax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from glassjax_stage3.abstract_eval import once_for_types
-from glassjax_stage3.executable import (
-    cached_by_jaxpr,
-    device_type,
-    jaxpr_of_primitive,
-)
+from glassjax_stage3.executable import cached_by_jaxpr, device_type, jaxpr_of_primitive
 
 
 class PartitionedProgram:

@@ -9,10 +9,7 @@ from typing import Any
 
 from glassjax import numpy as jnp
 from glassjax import tree
-from glassjax.experimental.sparse.base import (
-    BCOO,
-    JAXSparse,
-)
+from glassjax.experimental.sparse.base import BCOO, JAXSparse
 from glassjax.experimental.sparse.bcoo_shapes import bcoo_sort_indices
 from glassjax.experimental.sparse.bcsr import BCSR
 from glassjax.experimental.sparse.coo import COO, CSC, CSR

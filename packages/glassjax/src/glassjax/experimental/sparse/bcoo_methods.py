@@ -10,18 +10,8 @@ import numpy as np
 
 from glassjax import numpy as jnp
 from glassjax.experimental.sparse import bcoo_shapes
-from glassjax.experimental.sparse.base import (
-    BCOO,
-    JAXSparse,
-    bcoo_fromdense,
-    bcoo_todense,
-)
-from glassjax.experimental.sparse.bcoo_products import (
-    add,
-    bcoo_reduce_sum,
-    matmul,
-    multiply,
-)
+from glassjax.experimental.sparse.base import BCOO, JAXSparse, bcoo_fromdense, bcoo_todense
+from glassjax.experimental.sparse.bcoo_products import add, bcoo_reduce_sum, matmul, multiply
 
 
 def _fromdense(
