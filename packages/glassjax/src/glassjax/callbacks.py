@@ -13,9 +13,8 @@ import glassjax_stage2 as stage2
 from glassjax.lax.control_flow.scan import map as map_one_by_one
 from glassjax.primitives import methods
 from glassjax.primitives.axes import MeshAxis, index_text, manual_along_all
-from glassjax.primitives.higher_order import declare_program
+from glassjax.primitives.higher_order import declare_opaque
 from glassjax.primitives.loops import region
-from glassjax.primitives.sharding_rules import whole
 from glassjax.runtime import array
 from glassjax.runtime.effects import TOKEN
 from glassjax.runtime.evaluation import evaluated_by_library
@@ -432,23 +431,27 @@ def one_by_one(
     return outs, [0] * len(outs)
 
 
-declare_program(
+def _callback_impl(
+    *operands: Any, callback: Callback, result_avals: Avals = (), **params: Any
+) -> Any:
+    return callback.evaluate(result_avals, operands)
+
+
+def _callback_type(
+    *in_avals: ShapedArray, result_avals: Avals = (), **params: Any
+) -> list[ShapedArray]:
+    return list(result_avals)
+
+
+declare_opaque(
     pure_callback_p,
-    evaluate=lambda *operands, callback, result_avals, **params: callback.evaluate(
-        result_avals, operands
-    ),
-    abstract_eval=lambda *in_avals, result_avals, **params: list(result_avals),
+    evaluate=_callback_impl,
+    abstract_eval=_callback_type,
     lower=_pure_callback_lower,
     vmap=_pure_callback_vmap,
-    sharding=whole,
     jvp=refuse_derivative(pure_callback_p),
-    transpose=None,
-    partial_eval=None,
-    dce=None,
-    dependence=None,
     order=None,
-    keys=None,
-    steps=None,
+    effects=False,
     calls_host=True,
 )
 
@@ -550,24 +553,6 @@ def _io_vmap(
     return one_by_one(io_callback_p, axis, values, dims, params)
 
 
-def _debug_callback_jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-) -> tuple[list[Any], list[Any]]:
-    return bind(debug_callback_p, *primals, **params), []
-
-
-def _callback_impl(
-    *operands: Any, callback: Callback, result_avals: Avals = (), **params: Any
-) -> Any:
-    return callback.evaluate(result_avals, operands)
-
-
-def _callback_type(
-    *in_avals: ShapedArray, result_avals: Avals = (), **params: Any
-) -> list[ShapedArray]:
-    return list(result_avals)
-
-
 def _debug_callback_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
@@ -584,23 +569,16 @@ def _callback_effects(
 
 for _primitive, _io_callback_vmap, _jvp in (
     (io_callback_p, _io_vmap, refuse_derivative(io_callback_p)),
-    (debug_callback_p, _debug_callback_vmap, _debug_callback_jvp),
+    (debug_callback_p, _debug_callback_vmap, None),
 ):
-    declare_program(
+    declare_opaque(
         _primitive,
         evaluate=_callback_impl,
         abstract_eval=_callback_type,
         lower=_io_callback_lower,
         vmap=_io_callback_vmap,
-        sharding=whole,
         jvp=_jvp,
-        transpose=None,
-        partial_eval=None,
-        dce=None,
-        dependence=None,
         order=_callback_effects,
-        keys=None,
-        steps=None,
         effects=True,
         calls_host=True,
     )

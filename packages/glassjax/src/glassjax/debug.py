@@ -20,9 +20,8 @@ from glassjax.callbacks import debug_callback
 from glassjax.errors.arguments import checking_arguments
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.explaining.step import Prompt, step
-from glassjax.primitives.higher_order import declare_program, pass_token
+from glassjax.primitives.higher_order import declare_opaque, pass_token_on
 from glassjax.primitives.methods import DebugEffect, OrderedDebugEffect
-from glassjax.primitives.sharding_rules import whole
 from glassjax.runtime.array import Array, to_array
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.inspection import PartitionedModule, ShardingCallback
@@ -32,8 +31,6 @@ from glassjax_stage1.interpreter import leaked_value_error
 from glassjax_stage2 import Primitive, ShapedArray, bind, typeof
 from glassjax_stage2.arguments import require_function
 from glassjax_stage2.vmap import BatchAxis, BatchDim
-from glassjax_stage3 import JaxprEqn, Var
-from glassjax_stage3.jaxpr import Literal
 from glassjax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 # `debug.callback` and `debug.print`: callbacks that only observe.
@@ -452,34 +449,13 @@ def _inspect_sharding_vmap(
     return [], []
 
 
-def _inspect_sharding_jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, callback: ShardingCallback
-) -> tuple[list[Any], list[Any]]:
-    return bind(inspect_sharding_p, *primals, callback=callback), []
-
-
-def _inspect_sharding_effects(
-    with_token: Any, eqn: JaxprEqn, token: Var | Literal, following: Var
-) -> list[JaxprEqn]:
-    """The equation itself, which runs during compilation; the token does not change."""
-    return [eqn, pass_token(eqn, token, following)]
-
-
-declare_program(
+declare_opaque(
     inspect_sharding_p,
     evaluate=_inspect_sharding_impl,
     abstract_eval=lambda x, *, callback: [],
     lower=_inspect_sharding_lower,
     vmap=_inspect_sharding_vmap,
-    sharding=whole,
-    jvp=_inspect_sharding_jvp,
-    transpose=None,
-    partial_eval=None,
-    dce=None,
-    dependence=None,
-    order=_inspect_sharding_effects,
-    keys=None,
-    steps=None,
+    order=pass_token_on,
     effects=True,
 )
 

@@ -10,8 +10,7 @@ from typing import Any
 from glassjax import callbacks
 from glassjax.interpreters.mlir import LoweringRuleContext, aval_to_ir_type, ir_attribute
 from glassjax.primitives import routines
-from glassjax.primitives.higher_order import declare_program
-from glassjax.primitives.sharding_rules import whole
+from glassjax.primitives.higher_order import declare_opaque, pass_token_on
 from glassjax.runtime.array import ArrayLike, to_array
 from glassjax.runtime.effects import abstract_token
 from glassjax.runtime.evaluation import evaluated_by_library
@@ -28,9 +27,7 @@ from glassjax.xla.extensions import (
 )
 from glassjax_stage2 import Primitive, ShapedArray, bind, typeof
 from glassjax_stage2.errors import shown
-from glassjax_stage2.primitives import reshape_p
 from glassjax_stage2.vmap import BatchAxis, BatchDim
-from glassjax_stage3 import JaxprEqn
 from glassjax_stage3.lowering import FunctionBuilder, Value, signature
 
 # `ffi_call`: a foreign function in a program.
@@ -262,26 +259,14 @@ def _with_batch(layouts: Layouts, avals: Any) -> Layouts:
     )
 
 
-def pass_token_on(with_token: Any, eqn: JaxprEqn, token: Any, following: Any) -> list[JaxprEqn]:
-    """Pass the token on: only data dependences order the call."""
-    return [eqn, JaxprEqn(reshape_p, [token], [following], {"new_sizes": ()}, eqn.source)]
-
-
 for _primitive in (ffi_call_p, effectful_ffi_call_p):
-    declare_program(
+    declare_opaque(
         _primitive,
         abstract_eval=lambda *in_avals, result_avals, **params: list(result_avals),
         lower=_ffi_call_lower(_primitive),
         vmap=_ffi_call_vmap(_primitive),
-        sharding=whole,
         jvp=callbacks.refuse_derivative(_primitive, "the foreign function `{target_name}`"),
-        transpose=None,
-        partial_eval=None,
-        dce=None,
-        dependence=None,
         order=pass_token_on,
-        keys=None,
-        steps=None,
         effects=_primitive is effectful_ffi_call_p,
     )
 

@@ -27,8 +27,7 @@ from glassjax.lax.scattering import scatter_add_p
 from glassjax.lax.shapes import full
 from glassjax.parallel.shard_map import apply_parts, shard_map_p
 from glassjax.primitives.custom_trace import Trace
-from glassjax.primitives.higher_order import declare_program, pass_token, staged_call
-from glassjax.primitives.sharding_rules import whole
+from glassjax.primitives.higher_order import declare_opaque, pass_token, staged_call
 from glassjax.runtime.array import Array, to_array, tree_to_arrays
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.settings.names import list_public_names, wraps
@@ -320,10 +319,6 @@ def _check_impl(code: Any, *numbers: Any, sites: tuple[Site, ...], debug: bool) 
     return []
 
 
-def _check_type(*avals: ShapedArray, **params: Any) -> list[ShapedArray]:
-    return []
-
-
 def _check_lower(b: Any, out_avals: Any, *operands: Any, **params: Any) -> list[Any]:
     raise _not_transformed()
 
@@ -350,28 +345,13 @@ def _check_vmap(
     return [], []
 
 
-def _check_jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-) -> tuple[list[Any], list[Any]]:
-    bind(check_p, *primals, **params)
-    return [], []
-
-
-declare_program(
+declare_opaque(
     check_p,
     evaluate=_check_impl,
-    abstract_eval=_check_type,
+    abstract_eval=lambda *avals, **params: [],
     lower=_check_lower,
     vmap=_check_vmap,
-    sharding=whole,
-    jvp=_check_jvp,
-    transpose=None,
-    partial_eval=None,
-    dce=None,
-    dependence=None,
     order=_check_effects,
-    keys=None,
-    steps=None,
     effects=True,
 )
 

@@ -13,11 +13,10 @@ from glassjax import xla
 from glassjax.callbacks import one_by_one
 from glassjax.dimensions.expressions import is_symbolic
 from glassjax.dimensions.solving import Equation, fits, solved_sizes, type_at
-from glassjax.ffi import pass_token_on
 from glassjax.lax.key_arrays import random_unwrap_p, random_wrap_p
 from glassjax.lax.sharding import sharding_constraint_p
 from glassjax.primitives.declare import lower_array
-from glassjax.primitives.higher_order import declare_program
+from glassjax.primitives.higher_order import declare_opaque, pass_token_on
 from glassjax.runtime.inspection import PartitionedModule
 from glassjax.runtime.lowering import declared_mesh, on_each_device, platform_of
 from glassjax.runtime.partitioning import evaluate_jaxpr
@@ -335,20 +334,15 @@ def _exported_call_jvp(*args: Any, program: PortableProgram) -> NoReturn:
 
 
 for _primitive in (call_exported_p, effectful_call_exported_p):
-    declare_program(
+    declare_opaque(
         _primitive,
         evaluate=_exported_call_impl,
         abstract_eval=_exported_call_type,
         lower=_exported_call_lower,
         vmap=partial(_exported_call_vmap, _primitive),
+        sharding=None,
         jvp=_exported_call_jvp,
-        transpose=None,
-        partial_eval=None,
-        dce=None,
-        dependence=None,
         order=pass_token_on,
-        keys=None,
-        steps=None,
         effects=_primitive is effectful_call_exported_p,
     )
 

@@ -11,6 +11,7 @@ import glassjax_stage3 as stage3
 from glassjax.primitives.declare import calls, piecewise_constant
 from glassjax.primitives.loops import Flags, call_text, evaluate_compiled, stage_body
 from glassjax.primitives.regions import host_calls
+from glassjax.primitives.sharding_rules import whole
 from glassjax.primitives.sparsity_rules import SparsityRule, sparsity_rules
 from glassjax.runtime.array import to_array
 from glassjax.runtime.effects import ProgramRules, declare_effects, define_dce, order_rules
@@ -415,6 +416,60 @@ def declare_call(
         keys=program_keys,
         steps=run_program,
         evaluate=evaluate,
+    )
+
+
+def pass_token_on(
+    with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
+) -> list[JaxprEqn]:
+    """The equation as it is, and one that passes the token on: data alone orders the first."""
+    return [eqn, pass_token(eqn, token, following)]
+
+
+def declare_opaque(
+    primitive: Primitive,
+    *,
+    abstract_eval: Rule,
+    lower: Rule,
+    vmap: Rule,
+    sharding: Rule | None = whole,
+    jvp: Rule | None = None,
+    order: Rule | None,
+    evaluate: Rule | None = None,
+    effects: bool,
+    calls_host: bool = False,
+) -> None:
+    """Declare a primitive that calls what is not a jaxpr, such as a Python function.
+
+    Arguments:
+        primitive: the primitive.
+        abstract_eval, lower, vmap, order, evaluate, effects, calls_host: as for `declare_program`.
+        sharding: as for `declare_program`; by default operands and results are replicated.
+        jvp: as for `declare_program`; by default a primitive without results, bound to the primals.
+    """
+
+    def jvp_of_no_result(
+        primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[list[Any], list[Any]]:
+        return bind(primitive, *primals, **params), []
+
+    declare_program(
+        primitive,
+        abstract_eval=abstract_eval,
+        lower=lower,
+        vmap=vmap,
+        sharding=sharding,
+        jvp=jvp or jvp_of_no_result,
+        transpose=None,
+        partial_eval=None,
+        dce=None,
+        dependence=None,
+        order=order,
+        keys=None,
+        steps=None,
+        evaluate=evaluate,
+        effects=effects,
+        calls_host=calls_host,
     )
 
 

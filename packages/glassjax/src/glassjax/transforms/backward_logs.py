@@ -5,11 +5,10 @@ from functools import partial
 from typing import Any
 
 from glassjax.primitives.custom_trace import Trace
-from glassjax.primitives.higher_order import declare_program, pass_token
-from glassjax.primitives.sharding_rules import whole
+from glassjax.primitives.higher_order import declare_opaque, pass_token
 from glassjax.runtime.array import tree_to_arrays
 from glassjax_stage1.interpreter import set_interpreter
-from glassjax_stage2 import Primitive, ShapedArray, bind, typeof
+from glassjax_stage2 import Primitive, bind, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.source import on_behalf_of, user_source
 from glassjax_stage2.tree import tree_flatten, tree_unflatten
@@ -157,10 +156,6 @@ log_from_program(jit_p)
 # The primitive `log`
 
 
-def _log_type(*avals: ShapedArray, **params: Any) -> list[ShapedArray]:
-    return []
-
-
 def _log_nothing(*operands: Any, **params: Any) -> list[Any]:
     return []
 
@@ -174,31 +169,16 @@ def _log_vmap(
     return [], []
 
 
-def _log_jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-) -> tuple[list[Any], list[Any]]:
-    bind(log_p, *primals, **params)
-    return [], []
-
-
 def _log_effects(with_token: Any, eqn: JaxprEqn, token: Any, following: Any) -> list[JaxprEqn]:
     return [pass_token(eqn, token, following)]
 
 
-declare_program(
+declare_opaque(
     log_p,
     evaluate=_log_nothing,
-    abstract_eval=_log_type,
+    abstract_eval=_log_nothing,
     lower=_log_nothing,
     vmap=_log_vmap,
-    sharding=whole,
-    jvp=_log_jvp,
-    transpose=None,
-    partial_eval=None,
-    dce=None,
-    dependence=None,
     order=_log_effects,
-    keys=None,
-    steps=None,
     effects=True,
 )

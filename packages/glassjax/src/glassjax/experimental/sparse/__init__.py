@@ -54,9 +54,7 @@ _lazy_facade(
 _make_module(
     "glassjax.experimental.sparse.ad",
     "Derivatives of functions of sparse arrays.",
-    {
-        "glassjax.experimental.sparse.api": "grad jacfwd jacobian jacrev value_and_grad",
-    },
+    {"glassjax.experimental.sparse.api": "grad jacfwd jacobian jacrev value_and_grad"},
 )
 _make_module(
     "glassjax.experimental.sparse.bcoo",
@@ -88,16 +86,12 @@ _make_module(
 _make_module(
     "glassjax.experimental.sparse.linalg",
     "Linear algebra of sparse matrices.",
-    {
-        "glassjax.experimental.sparse.api": "lobpcg_standard spsolve",
-    },
+    {"glassjax.experimental.sparse.api": "lobpcg_standard spsolve"},
 )
 _make_module(
     "glassjax.experimental.sparse.random",
     "Random sparse arrays.",
-    {
-        "glassjax.experimental.sparse.api": "random_bcoo",
-    },
+    {"glassjax.experimental.sparse.api": "random_bcoo"},
 )
 _make_module(
     "glassjax.experimental.sparse.util",
