@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 import glassjax.numpy as jnp
+import glassjax_stage2 as stage2
 from glassjax import lax
+from glassjax.dimensions.expressions import min_size
 from glassjax.errors import ConcretizationTypeError
 from glassjax.errors.arguments import require_fit
 from glassjax.errors.tracebacks import hiding_frames
@@ -78,7 +80,8 @@ def _reduce_segments(
     ids = as_index(segment_ids)
     rest = aval.shape[1:]
     numbers = lax.ScatterDimensionNumbers(tuple(range(1, aval.ndim)), (0,), (0,))
-    start = lax.full((num_segments, *rest), aval.dtype.type(neutral(aval.dtype)))
+    identity = aval.dtype.type(neutral(aval.dtype))
+    start = lax.full((num_segments, *rest), identity)
 
     def reduce_rows(ids: Any, rows: Any) -> Any:
         return scatter(
@@ -91,16 +94,23 @@ def _reduce_segments(
             mode=mode,
         )
 
-    if bucket_size is None or not aval.shape[0]:
+    count = aval.shape[0]
+    if bucket_size is None or not count:
         return reduce_rows(ids, data)
-    buckets = [
-        reduce_rows(
-            lax.slice_in_dim(ids, i, min(i + bucket_size, aval.shape[0])),
-            lax.slice_in_dim(data, i, min(i + bucket_size, aval.shape[0])),
-        )
-        for i in range(0, aval.shape[0], bucket_size)
-    ]
-    return cast(combine(jnp.stack(buckets)), aval)
+    size = min_size(bucket_size, count)
+    bucket_count = -(-count // size)
+    missing = bucket_count * size - count
+    if missing != 0:  # neutral elements for the first segment
+        indices_are_sorted = unique_indices = False
+
+    def in_buckets(x: Any, filler: Any) -> Any:
+        padded = lax.pad(x, filler, [(0, missing, 0), *[(0, 0, 0)] * (typeof(x).ndim - 1)])
+        return lax.reshape(padded, (bucket_count, size, *typeof(x).shape[1:]))
+
+    buckets = stage2.vmap(reduce_rows)(
+        in_buckets(ids, typeof(ids).dtype.type(0)), in_buckets(data, identity)
+    )
+    return cast(combine(buckets), aval)
 
 
 def _segments(

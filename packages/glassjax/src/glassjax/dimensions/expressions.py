@@ -462,12 +462,17 @@ def surely_at_least(x: Size, y: Size) -> bool:
 
 def surely_less(x: Size, y: Size) -> bool:
     """Return True if `x < y` for all values of the variables, False if not or if not known."""
-    return surely_at_least(y, x + 1)
+    return _is_beyond(x, y) or surely_at_least(y, x + 1)
+
+
+def _is_beyond(x: Size, y: Size) -> bool:
+    """Return True if `y` is an int that no symbolic size `x` attains."""
+    return isinstance(x, Dimension) and isinstance(y, int) and y >= LARGEST
 
 
 def _is_at_least(x: Size, y: Size, shown: str) -> bool:
     common_scope(f"the comparison {shown}", x, y)
-    if isinstance(y, int) and y >= LARGEST:
+    if _is_beyond(x, y):
         return False
     low, high = bounds_of(x - y, lambda low, high: low >= 0 or high < 0)
     if low >= 0 or high < 0:

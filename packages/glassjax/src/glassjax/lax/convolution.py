@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 import glassjax_stage2 as stage2
-from glassjax.dimensions.expressions import max_size, surely_at_least, surely_less
+from glassjax.dimensions.expressions import is_symbolic_dim, max_size, surely_at_least, surely_less
 from glassjax.dtypes import DTypeLike
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax import shapes
@@ -181,7 +181,10 @@ def pads_of(
     """
     if not isinstance(padding, str):
         try:
-            pairs = tuple((int(low), int(high)) for low, high in padding)
+            pairs = tuple(
+                tuple([x if is_symbolic_dim(x) else int(x) for x in (low, high)])
+                for low, high in padding
+            )
         except (TypeError, ValueError):
             raise TypeError(
                 f"{caller}: padding must be a string or pairs of ints, found {shown(padding)}"

@@ -96,10 +96,7 @@ def scan_by_halves(combine: Combine, xs: Values, axes: Sequence[int], reverse: b
     """
     size = typeof(xs[0]).shape[axes[0]]
     if is_symbolic_dim(size):
-        raise NotImplementedError(
-            f"associative_scan along an axis of size '{size}': its steps are written out, so the "
-            "size must be an int; lax.scan and cumsum accept any"
-        )
+        return _scan_one_by_one(combine, xs, axes, reverse)
     if size < 2:
         return list(xs)
 
@@ -124,6 +121,33 @@ def scan_by_halves(combine: Combine, xs: Values, axes: Sequence[int], reverse: b
         others = [concatenate([x, y], axis) for x, y, axis in zip(*joined, axes, strict=True)]
     order = (ends, others) if reverse and size % 2 == 0 else (others, ends)
     return [_interleave(x, y, axis) for x, y, axis in zip(*order, axes, strict=True)]
+
+
+def _scan_one_by_one(combine: Combine, xs: Values, axes: Sequence[int], reverse: bool) -> list[Any]:
+    """Combine each element with the result before it; how often to halve depends on the size."""
+    size = typeof(xs[0]).shape[axes[0]]
+
+    def part(start: int, limit: int) -> list[Any]:
+        return [stride_slice(x, axis, start, limit) for x, axis in zip(xs, axes, strict=True)]
+
+    def step(carry: list[Any], x: list[Any]) -> tuple[list[Any], list[Any]]:
+        out = combine(x, carry) if reverse else combine(carry, x)
+        return out, out
+
+    def as_rows(x: Any, axis: int) -> Any:
+        return stage2.moveaxis(shapes.expand_dims(x, [axis + 1]), axis, 0)
+
+    def as_axis(rows: Any, axis: int) -> Any:
+        return shapes.squeeze(stage2.moveaxis(rows, 0, axis), [axis + 1])
+
+    begin = size - 1 if reverse else 0
+    first, rest = part(begin, begin + 1), part(0, begin) if reverse else part(1, size)
+    rows = scan(step, first, list(map(as_rows, rest, axes)), reverse=reverse)[1]
+    others = map(as_axis, rows, axes)
+    return [
+        concatenate([y, x] if reverse else [x, y], axis)
+        for x, y, axis in zip(first, others, axes, strict=True)
+    ]
 
 
 def stride_slice(x: Any, axis: int, start: int, limit: int, stride: int = 1) -> Any:

@@ -695,7 +695,7 @@ def vander(x: arrays.ArrayLike, N: int | None = None, increasing: bool = False) 
     whole = kind if letter_of(kind) in "iu" else default_int()
     exponents = lax.iota(whole, count)
     if not increasing:
-        exponents = np.int32(count - 1).astype(whole) - exponents
+        exponents = expressions.max_size(count - 1, 0) - exponents
     return shapes.expand_dims(x, 1) ** shapes.expand_dims(exponents, 0)
 
 

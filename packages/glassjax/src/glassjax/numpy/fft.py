@@ -15,6 +15,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import lax
+from glassjax.dimensions.expressions import min_size, surely_less
 from glassjax.dtypes import DTypeLike
 from glassjax.lax.fourier import FftType
 from glassjax.lax.fourier import fft as transform
@@ -60,7 +61,7 @@ def _transformed(caller: str, kind: FftType, a: Any, s: Any, axes: Any, norm: st
                 return _empty_transform(a, kind, axes, sizes)
         if not typeof(a).size and (kind != FftType.RFFT or sizes[-1]):
             return _empty_transform(a, kind, axes, sizes)
-    if len(sizes) != len(axes) or any(size < 1 for size in sizes):
+    if len(sizes) != len(axes) or any(surely_less(size, 1) for size in sizes):
         raise ValueError(f"{caller}: the sizes of the axes {axes} must be positive, found {sizes}")
     taken = (*sizes[:-1], sizes[-1] // 2 + 1) if kind == FftType.IRFFT else sizes
     others = [axis for axis in range(ndim) if axis not in axes]
@@ -85,7 +86,7 @@ def _resized(a: Any, sizes: tuple[int, ...]) -> Any:
     """The last axes with these sizes: truncated, or padded with zeros."""
     shape = typeof(a).shape
     lead = shape[: len(shape) - len(sizes)]
-    limits = (*lead, *map(min, shape[len(lead) :], sizes))
+    limits = (*lead, *map(min_size, shape[len(lead) :], sizes))
     if limits != shape:
         a = lax.slice(a, [0] * len(shape), limits)
     found = typeof(a).shape[len(lead) :]

@@ -10,6 +10,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import lax
+from glassjax.dimensions.expressions import is_symbolic_dim, max_size
 from glassjax.dtypes import DTypeLike
 from glassjax.lax import linalg
 from glassjax.lax.linalg import eigen, matrices
@@ -285,7 +286,7 @@ def det(a: ArrayLike) -> Array:
     *lead, n, _ = typeof(a).shape
     if n == 0:
         return lax.full(lead, 1, typeof(a).dtype)
-    if n > 3:
+    if is_symbolic_dim(n) or n > 3:
         out = bind1(det_p, matrices.matrices_of("det", a))
         return lax.convert_element_type(out, typeof(out).dtype)  # drops the weak type
     zeros = [0] * len(lead)
@@ -381,7 +382,7 @@ def pinv(
     dtype = matrices.real_dtype(typeof(a).dtype)
     rtol = rcond if rtol is None else rtol
     if rtol is None:
-        rtol = np.asarray(10.0 * max(m, n) * np.finfo(dtype).eps, dtype)
+        rtol = max_size(m, n) * (10.0 * float(np.finfo(dtype).eps))
     if not m or not n:
         return lax.full((*lead, n, m), 0, typeof(a).dtype)
     return bind1(pinv_p, a, broadcast_to(lax.convert_element_type(rtol, dtype), tuple(lead)))
@@ -432,7 +433,7 @@ def _lstsq(a: ArrayLike, b: ArrayLike, rcond: Any) -> tuple[Array, Array, Array,
     columns = lax.expand_dims(b, [1]) if is_vector else b
     m, n = typeof(a).shape
     if rcond is None:
-        rcond = float(np.finfo(typeof(a).dtype).eps) * max(m, n)
+        rcond = max_size(m, n) * float(np.finfo(typeof(a).dtype).eps)
     u, s, vh = svd_of(a, full_matrices=False)
     counts = s >= lax.convert_element_type(rcond, typeof(s).dtype) * reductions.max(s)
     safe = lax.select(counts, s, lax.full_like(s, 1))
@@ -959,7 +960,7 @@ def matrix_rank(
     s = eigen.svd(x, compute_uv=False)
     dtype = matrices.real_dtype(typeof(x).dtype)
     if rtol is None:
-        rtol = max(typeof(x).shape[-2:]) * np.finfo(dtype).eps
+        rtol = max_size(*typeof(x).shape[-2:]) * float(np.finfo(dtype).eps)
     rtol = lax.convert_element_type(rtol, dtype)
     if typeof(rtol).ndim:
         rtol = lax.expand_dims(rtol, [typeof(rtol).ndim])

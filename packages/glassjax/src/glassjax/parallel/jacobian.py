@@ -10,6 +10,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import lax
+from glassjax.dimensions.expressions import is_symbolic
 from glassjax.errors.arguments import require_flags
 from glassjax.parallel.vmap import chunk_size, vmap
 from glassjax.runtime.array import tree_to_arrays
@@ -20,11 +21,11 @@ from glassjax.transforms import autodiff
 from glassjax.transforms.autodiff import Argnums, Aux, Function, P
 from glassjax_stage2 import ShapedArray, Zero, tree_map, typeof
 from glassjax_stage2.arguments import check_inexact, require_function, split_arguments
+from glassjax_stage2.jacobian import standard_basis
 from glassjax_stage2.shaped_array import is_inexact
 from glassjax_stage2.source import name_of
 from glassjax_stage2.tangent import instantiate
 from glassjax_stage2.tree import tree_flatten, tree_unflatten
-from glassjax_stage4.jacobian import jacobian_by_rows
 
 
 @overload
@@ -191,7 +192,7 @@ def hessian(
 
 
 def _jacfwd(fun: Function, argnums: Argnums, size: int | None) -> Function:
-    """As stage 2's, with weak derivatives of weak results; and in chunks of `size` columns."""
+    """The Jacobian by forward mode, `size` columns at a time, weak for weak results."""
     outs: list[Any] = []
 
     @wraps(fun)
@@ -200,7 +201,7 @@ def _jacfwd(fun: Function, argnums: Argnums, size: int | None) -> Function:
         outs[:] = stage2.tree_leaves(out)
         return out
 
-    jacobian = stage2.jacfwd(noted, argnums) if size is None else _columns(noted, argnums, size)
+    jacobian = _columns(noted, argnums, size)
 
     def with_weak(*args: Any, **kwargs: Any) -> Any:
         blocks, tree = tree_flatten(jacobian(*args, **kwargs))
@@ -211,7 +212,7 @@ def _jacfwd(fun: Function, argnums: Argnums, size: int | None) -> Function:
     return with_weak
 
 
-def _columns(fun: Function, argnums: Argnums, size: int) -> Function:
+def _columns(fun: Function, argnums: Argnums, size: int | None) -> Function:
     """The Jacobian by forward mode, `size` columns at a time."""
 
     @wraps(fun)
@@ -247,8 +248,10 @@ def _columns(fun: Function, argnums: Argnums, size: int) -> Function:
     return jacobian
 
 
-def _over_basis(linear: Function, aval: ShapedArray, size: int) -> Any:
+def _over_basis(linear: Function, aval: ShapedArray, size: int | None) -> Any:
     """A linear function of each unit array, `size` of them at a time; no more exist at once."""
+    if size is None and not is_symbolic(aval.shape):
+        return vmap(linear)(standard_basis(aval))
 
     def unit_fun(number: Any) -> Any:
         unit = stage2.astype(lax.iota(np.int32, aval.size) == number, aval.dtype)
@@ -260,7 +263,7 @@ def _over_basis(linear: Function, aval: ShapedArray, size: int) -> Any:
 def _jacrev(
     fun: Function, argnums: Argnums, holomorphic: bool, allow_int: bool, size: int | None
 ) -> Function:
-    """As stage 4's, with options for complex and integer arguments, and for chunks."""
+    """The Jacobian by reverse mode, `size` rows at a time, also of complex arguments and ints."""
 
     @wraps(fun)
     def jacobian_rows(*args: Any, **kwargs: Any) -> Any:
@@ -272,8 +275,6 @@ def _jacrev(
         def pull_back_row(ct: Any) -> Any:
             return tree_map(_zero_of_integer, (inputs,), f_vjp(ct))
 
-        if size is None:
-            return jacobian_by_rows(pull_back_row, out)
         outs, out_tree = tree_flatten(out)
 
         def rows(which: int) -> Any:

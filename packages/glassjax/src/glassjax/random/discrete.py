@@ -10,7 +10,7 @@ import numpy as np
 
 from glassjax import lax
 from glassjax import numpy as jnp
-from glassjax.dimensions.expressions import is_symbolic_dim
+from glassjax.dimensions import expressions
 from glassjax.dtypes import DTypeLike
 from glassjax.lax.shapes import sizes_of
 from glassjax.numpy.dtypes import default_float, default_int
@@ -62,7 +62,9 @@ def permutation(
     aval = typeof_named("permutation: x", x)
     if not aval.shape:
         canonical_axis("permutation", axis, 1)
-        return _shuffled_integers(key, max(0, _count_of_integers("permutation: x", x)))
+        return _shuffled_integers(
+            key, expressions.max_size(0, _count_of_integers("permutation: x", x))
+        )
     return _permutation(key, x, axis, independent)
 
 
@@ -84,16 +86,24 @@ def _shuffle(key: Any, x: Any, axis: int) -> Any:
     """Sort by random bits, often enough that ties are unlikely to matter."""
     shape = typeof(x).shape
     size = math.prod(shape)
-    if is_symbolic_dim(size):
-        raise NotImplementedError(
-            f"a random permutation of shape {shape}: the size decides how often it is shuffled, so "
-            "it must be an int"
-        )
-    size = max(1, size)
-    for _ in range(math.ceil(3 * math.log(size) / math.log(2**32 - 1))):
+
+    def sort(x: Any) -> Any:
+        bits = random_bits(key_of_bits, 32, shape)
+        return lax.sort((bits, x), dimension=axis, num_keys=1)[1]
+
+    for least in _SORTED_AGAIN:
+        if expressions.surely_less(size, least):
+            break
         key, key_of_bits = continuous.new_keys(key, 2)
-        _, x = lax.sort((random_bits(key_of_bits, 32, shape), x), dimension=axis, num_keys=1)
+        if expressions.surely_at_least(size, least):
+            x = sort(x)
+        else:
+            x = lax.cond(jnp.array(size) >= least, sort, lambda x: x, x)
     return x
+
+
+# `n` numbers are sorted `ceil(3 * log(n) / log(2**32 - 1))` times: once more from each size.
+_SORTED_AGAIN = 2, 1626, 2642246, 2**32
 
 
 @evaluated_by_library
@@ -261,7 +271,7 @@ def _count_of_integers(role: str, x: Any) -> int:
     """Return the number of elements denoted by a scalar."""
     if letter_of(typeof(x).dtype) not in "iu":
         raise TypeError(f"{role} must be an array with an axis, or an integer, found {typeof(x)}")
-    return int(x)
+    return x if expressions.is_symbolic_dim(x) else int(x)
 
 
 # The binomial distribution, by two rejection methods, and the multinomial one built on it.

@@ -80,7 +80,7 @@ class PjitFunction(PickledByName, programs.Called):
         traced: pipeline.Cache,
         inline: bool,
         places: places_of_arrays.GivenPlaces = places_of_arrays.ANYWHERE,
-        symbolic: Any = None,
+        symbolic: SymbolicSizes | None = None,
     ):
         # The `__dict__` of other callables is their state, for instance the fields of a model.
         has_users_attributes = isinstance(fun, FunctionType | PjitFunction)
@@ -93,9 +93,7 @@ class PjitFunction(PickledByName, programs.Called):
         self._programs: dict[Any, Any] = {}  # by `Signature`, and by the faster `_key_of`
         self._first_calls: dict[Any, Any] = {}  # locks of first calls in progress
         self._given_places = places
-        self._symbolic = (
-            None if symbolic is None else SymbolicSizes(f"jit of `{self._name}`", symbolic)
-        )
+        self._symbolic = symbolic
         if programs.compiled is not None and places.place is None:
             self._known = programs.compiled.KnownCalls(static)
         self._inside = fun if inline else None  # called inside a transformation
@@ -316,7 +314,7 @@ class PjitFunction(PickledByName, programs.Called):
         is_inlined, places = self._inside is not None, self._given_places
         return _jitted_of, (
             type(self), self._fun, self._static, self._options, is_inlined, places,
-            self._symbolic and self._symbolic.specs,
+            self._symbolic,
         )  # fmt: skip
 
     @property
@@ -591,6 +589,7 @@ def jit(
     inline: bool | Inline = ...,
     compiler_options: Mapping[str, Any] | None = ...,
     symbolic: Any = ...,
+    symbolic_constraints: Sequence[str] = ...,
 ) -> stages.JitWrapped[stages.P, stages.R]: ...
 @overload
 def jit(
@@ -607,6 +606,7 @@ def jit(
     inline: bool | Inline = ...,
     compiler_options: Mapping[str, Any] | None = ...,
     symbolic: Any = ...,
+    symbolic_constraints: Sequence[str] = ...,
 ) -> Callable[[Callable[stages.P, stages.R]], stages.JitWrapped[stages.P, stages.R]]: ...
 def jit(
     fun: Callable[..., Any] = not_given,
@@ -624,6 +624,7 @@ def jit(
     inline: bool | Inline = False,
     compiler_options: Mapping[str, Any] | None = None,
     symbolic: Any = None,
+    symbolic_constraints: Sequence[str] = (),
 ) -> Any:
     """Compile `fun` with XLA, once for each signature that it is called with.
 
@@ -654,6 +655,7 @@ def jit(
             "b, ...", or a tuple of a text, None (no such sizes) or a pytree of them for each
             positional argument. `fun` is traced and lowered once for all positive values of these
             variables, and only compiled for each. `export.symbolic_shape` describes the texts.
+        symbolic_constraints: what always holds for the variables, as for `export.symbolic_shape`.
 
     Returns:
         A function of the same arguments whose results are Arrays. Its methods `trace`, `lower`
@@ -662,7 +664,8 @@ def jit(
     Raises:
         TypeError: when called, an argument that is not static is not an array or number.
         ValueError: a static argument is not hashable; an option names no parameter of `fun`, or
-            XLA does not know it; when called, a donated array is also another argument.
+            XLA does not know it; when called, a donated array is also another argument, or the
+            variables do not satisfy a constraint.
         RuntimeError: when called, an argument was donated to an earlier call.
 
     >>> import glassjax.numpy as jnp
@@ -682,6 +685,8 @@ def jit(
     if type(keep_unused) is not bool:
         raise TypeError(f"jit: keep_unused must be a bool, found {shown(keep_unused)}")
     is_inlined = is_early(inline)
+    if symbolic is None and symbolic_constraints:
+        raise ValueError("jit: symbolic_constraints are about the variables in symbolic; give both")
 
     def jitted(fun: Callable[..., Any]) -> PjitFunction:
         require_function("jit", fun)
@@ -689,7 +694,10 @@ def jit(
         options = pipeline.CompileOptions.of(
             fun, static, donate_argnums, donate_argnames, keep_unused, compiler_options
         )
-        return _jitted_of(PjitFunction, fun, static, options, is_inlined, places, symbolic)
+        sizes = None
+        if symbolic is not None:
+            sizes = SymbolicSizes(f"jit of `{name_of(fun)}`", symbolic, symbolic_constraints)
+        return _jitted_of(PjitFunction, fun, static, options, is_inlined, places, sizes)
 
     return jitted if fun is not_given else jitted(fun)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -292,7 +293,6 @@ class Module(stage3.lowering.ModuleBuilder):
         self.platform = platform
         self.argument_attributes = argument_attributes
         self.result_attributes = result_attributes
-        self.attributed: list[Attributes] = []
         self.is_dynamic = False
 
     def function(self) -> Function:
@@ -305,8 +305,11 @@ class Module(stage3.lowering.ModuleBuilder):
         return f"loc({stage3.quoted(f'{scope}/{eqn.primitive}')}({place[4:]})" if scope else place
 
     def text(self, name: str) -> str:
-        text = self._with_attributes(super().text(name))
-        return xla.refined(text) if self.is_dynamic and "⟦" not in text else text
+        text = super().text(name)
+        if "⟦" in text:  # until its sizes are known
+            return text
+        text = with_attributes(text)
+        return xla.refined(text) if self.is_dynamic else text
 
     def attribute(
         self,
@@ -317,49 +320,49 @@ class Module(stage3.lowering.ModuleBuilder):
         """Give attributes to the operations of the function that return these values."""
         if not attributes:
             return
-        if attributes not in self.attributed:
-            self.attributed.append(attributes)
-        number = self.attributed.index(attributes)
+        mark = json.dumps(attributes).encode().hex()
         for name in {x.name.partition("#")[0] for x in values}:
             # `%1 =` defines one result, `%1:2 =` two
             begins = f"{b.indent}{name} =", f"{b.indent}{name}:"
             for i in reversed(range(len(b.lines))):
                 if b.lines[i].startswith(begins):
-                    marked = rf'loc("glassjax attributes {number}"(\1))'
+                    marked = rf'loc("{_MARK}{mark}"(\1))'
                     b.lines[i] = _LOCATION.sub(marked, b.lines[i])
                     break
 
-    def _with_attributes(self, text: str) -> str:
-        """The text of the module with attributes in place of marks; the first mark counts."""
-        if not self.attributed:
-            return text
-        module = parsed(text)
-        name = "mhlo.frontend_attributes"
 
-        def add_attributes(operation: Any) -> Any:
-            found: dict[str, str] = {}
-            for number in _MARK.findall(str(operation.location)):
-                found.update(self.attributed[int(number)])
-            if found:
-                attributes = {key: ir().StringAttr.get(x) for key, x in found.items()}
-                operation.attributes[name] = ir().DictAttr.get(attributes)
-            return ir().WalkResult.ADVANCE
-
-        with module.context:
-            module.operation.walk(add_attributes)
-        written: str = module.operation.get_asm(enable_debug_info=True, use_local_scope=True)
-        written, count = _MARKED.subn(_unmarked, written)
-        # an operation may have several marks, one inside the other
-        while count:
-            written, count = _MARKED.subn(_unmarked, written)
-        return _UNKNOWN.sub("", written)
-
-
+# Until a module is complete, an operation carries its attributes as a name of its location.
+_MARK = "glassjax attributes "
 _LOCATION = re.compile(r"loc\((.*)\)$")
-_MARK = re.compile(r'"glassjax attributes (\d+)"')
-_MARKED = re.compile(r'loc\("glassjax attributes \d+"(?:\((.*)\))?\)$', re.MULTILINE)
+_IN_MARK = re.compile(rf'"{_MARK}(\w+)"')
+_MARKED = re.compile(rf'loc\("{_MARK}\w+"(?:\((.*)\))?\)$', re.MULTILINE)
 # MLIR's parser gives an operation without a location its line in the text, whose file is "-".
 _UNKNOWN = re.compile(r' loc\("-":\d+:\d+\)')
+
+
+def with_attributes(text: str) -> str:
+    """The text of a module with attributes in place of marks; the first mark counts."""
+    if _MARK not in text:
+        return text
+    module = parsed(text)
+
+    def add_attributes(operation: Any) -> Any:
+        found: dict[str, str] = {}
+        for mark in _IN_MARK.findall(str(operation.location)):
+            found.update(json.loads(bytes.fromhex(mark)))
+        if found:
+            attributes = {key: ir().StringAttr.get(x) for key, x in found.items()}
+            operation.attributes["mhlo.frontend_attributes"] = ir().DictAttr.get(attributes)
+        return ir().WalkResult.ADVANCE
+
+    with module.context:
+        module.operation.walk(add_attributes)
+    written: str = module.operation.get_asm(enable_debug_info=True, use_local_scope=True)
+    written, count = _MARKED.subn(_unmarked, written)
+    # an operation may have several marks, one inside the other
+    while count:
+        written, count = _MARKED.subn(_unmarked, written)
+    return _UNKNOWN.sub("", written)
 
 
 def _unmarked(match: re.Match[str]) -> str:

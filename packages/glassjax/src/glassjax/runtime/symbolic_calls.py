@@ -27,12 +27,14 @@ class SymbolicSizes:
         caller: the function that errors name.
         specs: a text as for `symbolic_shape`, for all arrays; or a list or tuple with a text, None
             (no variables) or a pytree of them for each positional argument.
+        constraints: what always holds for the variables, as for `SymbolicScope`.
 
     Raises:
         TypeError: `specs` is something else.
+        ValueError: a constraint is malformed, or cannot be satisfied.
     """
 
-    def __init__(self, caller: str, specs: Any):
+    def __init__(self, caller: str, specs: Any, constraints: Sequence[str]):
         if not isinstance(specs, str | list | tuple):
             raise TypeError(
                 f"{caller}: symbolic must be the text of a shape, such as 'b, ...', or a tuple of "
@@ -40,7 +42,11 @@ class SymbolicSizes:
             )
         self.caller = caller
         self.specs = specs if isinstance(specs, str) else tuple(specs)
-        self.scope = SymbolicScope()
+        self.scope = SymbolicScope(constraints)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        constraints = [constraint.text for constraint in self.scope.constraints]
+        return SymbolicSizes, (self.caller, self.specs, constraints)
 
     def types(self, args: Any, kwargs: Any, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
         """The types of the leaves of arguments, with variables for sizes.
@@ -73,7 +79,8 @@ class SymbolicSizes:
         """The values of the variables in a call.
 
         Raises:
-            ValueError: there are none, or they do not follow from the sizes.
+            ValueError: there are none, or they do not follow from the sizes; a constraint does not
+                hold.
         """
         equations = [
             Equation(size, given, f"axis {axis} of {name}")

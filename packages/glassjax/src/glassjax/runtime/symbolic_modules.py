@@ -21,6 +21,7 @@ from glassjax.dimensions import expressions
 from glassjax.dimensions.parsing import Parser
 from glassjax.dimensions.scopes import SymbolicScope
 from glassjax.dimensions.solving import Check, Equation, solve
+from glassjax.runtime.lowering import with_attributes
 from glassjax.settings.config import set_in_context
 from glassjax_stage2 import ShapedArray
 from glassjax_stage3.lowering import Value, mlir_type, signature
@@ -53,7 +54,7 @@ class TextForAllSizes:
         }
         pieces = self._pieces[:]
         pieces[1::2] = [numbers[written] for written in pieces[1::2]]
-        return "".join(pieces)
+        return with_attributes("".join(pieces))
 
 
 @lru_cache(maxsize=256)
@@ -109,7 +110,7 @@ def dynamic(text: str, scope: SymbolicScope, argument_names: Sequence[str]) -> s
         head += " attributes {}"
     head = head.replace("attributes {", "attributes {jax.uses_shape_polymorphism = true, ")
     head = head.replace(", }", "}") + " {"
-    return "\n".join([head, *lines[1:end], *module.reducers, *lines[end:]])
+    return with_attributes("\n".join([head, *lines[1:end], *module.reducers, *lines[end:]]))
 
 
 class _Module:
@@ -487,6 +488,61 @@ def _broadcast_in_dim(f: _Function, op: Operation) -> list[str]:
     return [op.written(text, [*op.ins[:1], _vector_type(sizes)])]
 
 
+def _bitcast_convert(f: _Function, op: Operation) -> list[str]:
+    """The bits of numbers in parts along a further, last axis; and numbers of these parts.
+
+    jaxlib derives the sizes of a conversion only if it keeps the axes.
+    """
+    (x,), (y,) = op.ins, op.outs
+    if _bits(x) == _bits(y):
+        return [op.line]
+    joins = _bits(x) < _bits(y)
+    narrow, wide = (x, y) if joins else (y, x)
+    sizes, rank = _sizes_of(narrow), len(_sizes_of(wide))
+    whole, part = (f"ui{_bits(tensor)}" for tensor in (wide, narrow))
+    wide, parts, narrow = (
+        f"tensor<{'x'.join([*each, element])}>"
+        for each, element in ((sizes[:-1], whole), (sizes, whole), (sizes, part))
+    )
+    lines = []
+
+    def emit(role: str, text: str) -> str:
+        lines.append(f"{op.indent}{op.auxiliary(role)} = stablehlo.{text}{op.location}")
+        return op.auxiliary(role)
+
+    def broadcast(role: str, of: str, tensor: str, dims: Sequence[int]) -> str:
+        types = f"({tensor}, {_vector_type(sizes)}) -> {parts}"
+        return emit(
+            role,
+            f"dynamic_broadcast_in_dim {of}, {f.vector(sizes)}, dims = {[*dims]} : {types}",
+        )
+
+    offsets = f.vector([str(n * _bits(narrow)) for n in range(int(sizes[-1]))], whole)
+    shifts = broadcast("shifts", offsets, _vector_type(range(int(sizes[-1])), whole), [rank])
+    (bits,) = op.operands
+    if joins:
+        bits = emit("bits", f"bitcast_convert {bits} : ({x}) -> {narrow}")
+        bits = emit("widened", f"convert {bits} : ({narrow}) -> {parts}")
+        bits = emit("shifted", f"shift_left {bits}, {shifts} : {parts}")
+        zero = emit("zero", f"constant dense<0> : tensor<{whole}>")
+        bits = emit(
+            "joined",
+            f"reduce({bits} init: {zero}) applies stablehlo.or across dimensions = [{rank}] : "
+            f"({parts}, tensor<{whole}>) -> {wide}",
+        )
+    else:
+        bits = emit("bits", f"bitcast_convert {bits} : ({x}) -> {wide}")
+        bits = broadcast("copies", bits, wide, range(rank))
+        bits = emit("shifted", f"shift_right_logical {bits}, {shifts} : {parts}")
+        bits = emit("cut", f"convert {bits} : ({parts}) -> {narrow}")
+    return [*lines, op.written(f"stablehlo.bitcast_convert {bits}", [wide if joins else narrow])]
+
+
+def _bits(tensor: str) -> int:
+    """The width of the elements of an array."""
+    return int(re.sub(r"\D*(\d+).*", r"\1", _element(tensor)))
+
+
 def _reshape(f: _Function, op: Operation) -> list[str]:
     sizes = _sizes_of(op.outs[0])
     if "⟦" not in op.outs[0]:
@@ -672,6 +728,7 @@ def _indent(line: str) -> str:
 
 
 REWRITES: dict[str, Rewrite] = {
+    "stablehlo.bitcast_convert": _bitcast_convert,
     "stablehlo.broadcast_in_dim": _broadcast_in_dim,
     "stablehlo.constant": _constant,
     "stablehlo.convolution": _convolution,

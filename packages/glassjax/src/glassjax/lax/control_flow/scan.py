@@ -9,7 +9,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 import glassjax_stage3 as stage3
-from glassjax.dimensions.expressions import is_symbolic_dim, surely_at_least
+from glassjax.dimensions.expressions import is_symbolic_dim, max_size, surely_at_least
 from glassjax.errors import ConcretizationTypeError, ShardingTypeError
 from glassjax.errors.arguments import require_fit
 from glassjax.lax.control_flow.program_cache import keeps_programs, scan_in_python
@@ -394,6 +394,9 @@ def _scan_lower(
     consts, init, xs = split_operands(args, params)
     num_carry = len(init)
     counter = ShapedArray((), np.int32)
+    # An iteration reads and writes one element, so arrays have one even if none takes place.
+    rows = length if isinstance(length, int) else max_size(length, 1)
+    xs = [_resized(b, x, rows) for x in xs]
 
     def number(value: int) -> Value:
         return b.constant(value, counter)
@@ -427,7 +430,8 @@ def _scan_lower(
     # The remaining length % unroll iterations are written out behind the loop.
     in_loop = length - length % unroll
     # Results start as zeros, and every element is overwritten.
-    zeros = [as_typed(b, b.constant(0, aval), aval) for aval in out_avals[num_carry:]]
+    stacked = [aval.update(shape=(rows, *aval.shape[1:])) for aval in out_avals[num_carry:]]
+    zeros = [as_typed(b, b.constant(0, aval), aval) for aval in stacked]
     state = [number(0), *init, *zeros]
     if in_loop == unroll:
         state = iteration_text(state)
@@ -437,7 +441,25 @@ def _scan_lower(
     for _ in range(length % unroll):
         rest = iteration(i, rest)
         i = binary("add", i, number(1))
-    return rest
+    return [*rest[:num_carry], *[_resized(b, y, length) for y in rest[num_carry:]]]
+
+
+def _resized(b: FunctionBuilder, x: Value, size: int) -> Value:
+    """`x` with a row more or less, if it differs in size."""
+    found, *rest = x.aval.shape
+    if found == size:
+        return x
+    out = x.aval.update(shape=(size, *rest))
+    if surely_at_least(found, size):
+        cuts = ", ".join(f"0:{n}" for n in out.shape)
+        return b.emit(f"stablehlo.slice {x.name} [{cuts}] : {signature([x], [out])}", out)[0]
+    zero = as_typed(b, b.constant(0, scalar := x.aval.update(shape=())), scalar)
+    none = [0] * len(rest)
+    return b.emit(
+        f"stablehlo.pad {x.name}, {zero.name}, low = {[0, *none]}, high = {[size - found, *none]}, "
+        f"interior = {[0, *none]} : {signature([x, zero], [out])}",
+        out,
+    )[0]
 
 
 def _iteration_element(b: FunctionBuilder, x: Value, position: Value, zero: Value) -> Value:
@@ -618,7 +640,9 @@ def _scan_keys(
     **params: Any,
 ) -> Any:
     found = keys_of(jaxpr)
-    return found.each_iteration("scan", num_consts, num_carry) if length > 1 else found
+    if surely_at_least(1, length):
+        return found
+    return found.each_iteration("scan", num_consts, num_carry)
 
 
 def _save(eqn: JaxprEqn, may_save: checkpoint.MaySave) -> checkpoint.SavedEqns | None:
@@ -762,7 +786,7 @@ def _scan_alone(
     elements, xs_tree = stage2.tree.tree_flatten(xs)
     length = _length(f, xs, length)
     # Without iterations, only staging tells the types of the results.
-    if length and jit_is_disabled():
+    if jit_is_disabled() and length:
         init, xs = tree_to_arrays((init, xs))
         return scan_in_python(f, init, xs, length, bool(reverse))
     unroll_count = _unroll_factor(length, unroll)

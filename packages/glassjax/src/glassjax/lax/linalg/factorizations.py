@@ -9,7 +9,7 @@ import numpy as np
 
 import glassjax.primitives.routines as routines
 import glassjax_stage2 as stage2
-from glassjax.dimensions.expressions import min_size
+from glassjax.dimensions.expressions import max_size, min_size, surely_at_least, surely_less
 from glassjax.lax.barriers import stop_gradient
 from glassjax.lax.control_flow.scan import scan
 from glassjax.lax.conversion import convert_element_type
@@ -575,11 +575,12 @@ def _unpacked(packed: Any, taus: Any, full_matrices: bool) -> tuple[Any, Any]:
     k = min_size(m, n)
     columns = m if full_matrices else k
     zeros = [0] * len(lead)
-    if n < columns:
-        config = [(0, 0, 0)] * (len(lead) + 1)
-        wide = pad(packed, full((), 0, typeof(packed).dtype), [*config, (0, columns - n, 0)])
-    else:
-        wide = slice(packed, [*zeros, 0, 0], [*lead, m, columns])
+    wide = packed
+    if not surely_at_least(n, columns):
+        config = [*[(0, 0, 0)] * (len(lead) + 1), (0, max_size(columns - n, 0), 0)]
+        wide = pad(wide, full((), 0, typeof(packed).dtype), config)
+    if not surely_at_least(columns, typeof(wide).shape[-1]):
+        wide = slice(wide, [*zeros, 0, 0], [*lead, m, columns])
     q = stage2.bind1(householder_product_p, wide, taus)
     r = matrices.triu(slice(packed, [*zeros, 0, 0], [*lead, columns, n]))
     return q, r
@@ -652,10 +653,10 @@ def _householder_product_type(a: ShapedArray, taus: ShapedArray) -> list[ShapedA
     matrices.check_matrices("householder_product", a)
     *lead, m, n = a.shape
     if (
-        m < n
+        surely_less(m, n)
         or not taus.ndim
         or taus.shape[:-1] != tuple(lead)
-        or taus.shape[-1] > n
+        or surely_less(n, taus.shape[-1])
         or taus.dtype != a.dtype
     ):
         raise ValueError(f"householder_product: matrices {a} and factors {taus} do not fit")

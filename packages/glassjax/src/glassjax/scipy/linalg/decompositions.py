@@ -9,6 +9,7 @@ import numpy as np
 
 from glassjax import lax
 from glassjax import numpy as jnp
+from glassjax.dimensions.expressions import surely_less
 from glassjax.errors.arguments import require_fit
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax import linalg
@@ -90,7 +91,7 @@ def hessenberg(
     """
     a = matrices.matrices_of("hessenberg", a, square=True)
     size = typeof(a).shape[-1]
-    if size < 2:  # there is nothing to reflect
+    if surely_less(size, 2):  # there is nothing to reflect
         return (a, jnp.ones_like(a)) if calc_q else a
     packed, taus = linalg.hessenberg(a)
     h = matrices.triu(packed, -1)

@@ -329,12 +329,10 @@ def _toeplitz(c: Any, r: Any) -> Any:
         return lax.full((m, n), 0, typeof(c).dtype)
     first = lax.slice(c, [0], [1])
     row = lax.concatenate([first, lax.slice(r, [1], [n])], 0)
-    if m == 1:
-        return lax.expand_dims(row, [0])
-    # Repeat the numbers from the end of the column to the end of the row; cut into rows that are
-    # one number shorter, each row begins one number earlier.
-    numbers = lax.concatenate([lax.rev(lax.slice(c, [1], [m]), [0]), row], 0)
-    size = m + n - 1
+    # Repeat the numbers from the end of the column to the end of the row, and one more; cut into
+    # rows that are one number shorter, each row begins one number earlier.
+    numbers = lax.concatenate([lax.rev(lax.slice(c, [1], [m]), [0]), row, first], 0)
+    size = m + n
     over = stage2.reshape(lax.broadcast_in_dim(numbers, (m + 1, size), (1,)), (-1,))
     rows = lax.reshape(lax.slice(over, [m - 1], [m - 1 + m * (size - 1)]), (m, size - 1))
     return lax.slice(rows, [0, 0], [m, n])
