@@ -19,7 +19,7 @@ from benchmarks.measure import Action, Line, Row, timed
 from benchmarks.programs import Library, library
 from glassjax.runtime.repetition import find_repetition
 from glassjax_stage2 import jvp, sin
-from glassjax_stage3 import ClosedJaxpr, dce_jaxpr, eval_jaxpr, make_jaxpr, typecheck_jaxpr
+from glassjax_stage3 import Jaxpr, dce_jaxpr, eval_jaxpr, make_jaxpr, typecheck_jaxpr
 from glassjax_stage3.jaxpr import consts_as_invars
 from glassjax_stage4 import UndefPrimal, grad, partial_eval_jaxpr
 from glassjax_stage4.linearize import linearize_flat
@@ -58,7 +58,7 @@ def chain_of(size: int) -> Callable[[Any], Any]:
 
 
 @cache
-def closed_chain(size: int) -> ClosedJaxpr:
+def closed_chain(size: int) -> Jaxpr:
     return make_jaxpr(chain_of(size))(1.0)
 
 
@@ -75,10 +75,10 @@ WALKS: dict[str, Callable[[int], Action]] = {
     "trace of jvp": lambda size: lambda: make_jaxpr(lambda x: jvp(chain_of(size), (x,), (x,)))(1.0),
     "grad, eager": lambda size: lambda: grad(chain_of(size))(1.0),
     "transpose": transposition,
-    "partial evaluation": lambda size: lambda: partial_eval_jaxpr(closed_chain(size).jaxpr, [True]),
-    "dead-code elimination": lambda size: lambda: dce_jaxpr(closed_chain(size).jaxpr),
-    "typecheck": lambda size: lambda: typecheck_jaxpr(closed_chain(size).jaxpr),
-    "evaluate": lambda size: lambda: eval_jaxpr(closed_chain(size).jaxpr, [], 1.0),
+    "partial evaluation": lambda size: lambda: partial_eval_jaxpr(closed_chain(size), [True]),
+    "dead-code elimination": lambda size: lambda: dce_jaxpr(closed_chain(size)),
+    "typecheck": lambda size: lambda: typecheck_jaxpr(closed_chain(size)),
+    "evaluate": lambda size: lambda: eval_jaxpr(closed_chain(size), [], 1.0),
     "print": lambda size: lambda: str(closed_chain(size)),
     "search for repeated blocks": lambda size: lambda: find_repetition(closed_chain(size).eqns, 50),
 }

@@ -35,10 +35,10 @@ IN_WORDS = {
 EQUATION = "    {:3}= {:22}{:13}{}"
 
 
-def read_aloud(closed, arguments):
+def read_aloud(gradient, arguments):
     """The lines that explain a gradient's jaxpr, whose arguments have these names."""
-    jaxpr, _ = dce_jaxpr(closed.jaxpr)
-    names = dict(zip(closed.jaxpr.invars, arguments, strict=True))
+    jaxpr, _ = dce_jaxpr(gradient)
+    names = dict(zip(gradient.invars, arguments, strict=True))
     turning_point = max(eqn.source.line for eqn in jaxpr.eqns)
     for source, eqns in groupby(jaxpr.eqns, lambda eqn: (eqn.source.line, eqn.source.text)):
         number, text = source
@@ -48,7 +48,7 @@ def read_aloud(closed, arguments):
         for eqn in eqns:
             yield in_words(eqn, names)
     yield f"\n  The gradients: {', '.join(names[out] for out in jaxpr.outvars)}."
-    left_out = len(closed.jaxpr.eqns) - len(jaxpr.eqns)
+    left_out = len(gradient.eqns) - len(jaxpr.eqns)
     yield f"  Left out are {left_out} equations whose results nothing uses; so does XLA. It also"
     yield "  simplifies what is trivial, such as the maximum with -inf, which is for empty arrays."
 

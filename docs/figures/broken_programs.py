@@ -6,7 +6,7 @@ from drawing import Drawing, panels
 from glassjax_stage2 import ShapedArray, exp, sin
 from glassjax_stage3 import Jaxpr, JaxprEqn, Var, make_jaxpr, typecheck_jaxpr
 
-good = make_jaxpr(lambda x: exp(sin(x)))(np.ones(3)).jaxpr
+good = make_jaxpr(lambda x: exp(sin(x)))(np.ones(3))
 FIRST, SECOND = good.eqns
 FOUR = Var(ShapedArray((4,), "float64"))
 WRONG_TYPE = JaxprEqn(FIRST.primitive, FIRST.invars, [FOUR], {})

@@ -18,7 +18,7 @@ def test_what_nothing_needs_goes_and_what_is_needed_stays():
         mul(sin(x), y)
         return sin(y)
 
-    smaller, used = dce_jaxpr(make_jaxpr(f)(X, X).jaxpr)
+    smaller, used = dce_jaxpr(make_jaxpr(f)(X, X))
     assert used == [False, True]
     assert str(smaller) == "{ lambda ; a:f64[3]. let b:f64[3] = sin a in (b,) }"
 
@@ -28,7 +28,7 @@ def test_one_of_several_results_is_kept():
         y = sin(x)
         return y, y * x, x + 1.0
 
-    jaxpr = make_jaxpr(f)(1.0).jaxpr
+    jaxpr = make_jaxpr(f)(1.0)
     for chosen, lines in [((1, 0, 0), 1), ((0, 1, 0), 2), ((0, 0, 1), 1), ((0, 0, 0), 0)]:
         smaller, _ = dce_jaxpr(jaxpr, [bool(c) for c in chosen])
         assert len(smaller.eqns) == lines
@@ -42,7 +42,7 @@ def test_without_dead_code_it_is_the_very_same_jaxpr():
     def inner(x):
         return sin(x)
 
-    jaxpr = make_jaxpr(lambda x: inner(x) * inner(x))(X).jaxpr
+    jaxpr = make_jaxpr(lambda x: inner(x) * inner(x))(X)
     smaller, used = dce_jaxpr(jaxpr)
     assert smaller is jaxpr
     assert used == [True]
@@ -50,7 +50,7 @@ def test_without_dead_code_it_is_the_very_same_jaxpr():
 
 def test_the_primal_that_a_derivative_does_not_need_goes():
     derivative = make_jaxpr(lambda x: jvp(lambda x: x * x * x, (x,), (1.0,))[1])(2.0)
-    smaller, _ = dce_jaxpr(derivative.jaxpr)
+    smaller, _ = dce_jaxpr(derivative)
     assert len(smaller.eqns) < len(derivative.eqns)
     assert eval_jaxpr(smaller, derivative.consts, 2.0) == [12.0]
 
@@ -61,7 +61,7 @@ class TestInsideJit:
         def f(x, y):
             return sin(x), sin(y)
 
-        jaxpr = make_jaxpr(lambda x, y: f(x, y)[0])(X, X).jaxpr
+        jaxpr = make_jaxpr(lambda x, y: f(x, y)[0])(X, X)
         smaller, used = dce_jaxpr(jaxpr)
         assert used == [True, False]
         typecheck_jaxpr(smaller)
@@ -74,19 +74,19 @@ class TestInsideJit:
             sin(x)
             return x * 2.0
 
-        smaller, _ = dce_jaxpr(make_jaxpr(f)(X).jaxpr)
+        smaller, _ = dce_jaxpr(make_jaxpr(f)(X))
         (eqn,) = smaller.eqns
         assert len(eqn.params["jaxpr"].eqns) == 1
 
     def test_a_call_of_which_nothing_is_needed_goes_whole(self):
         f = jit(lambda x: (sin(x), x))
-        smaller, used = dce_jaxpr(make_jaxpr(lambda x: (f(x), x)[1])(X).jaxpr)
+        smaller, used = dce_jaxpr(make_jaxpr(lambda x: (f(x), x)[1])(X))
         assert smaller.eqns == []
         assert used == [True]
 
     def test_calls_of_one_program_stay_calls_of_one_program(self):
         f = jit(lambda x: (sin(x), x * 2.0))
-        jaxpr = make_jaxpr(lambda x: f(f(x)[0])[0])(X).jaxpr
+        jaxpr = make_jaxpr(lambda x: f(f(x)[0])[0])(X)
         smaller, _ = dce_jaxpr(jaxpr)
         again, _ = dce_jaxpr(jaxpr)
         assert len({eqn.params["jaxpr"] for eqn in (*smaller.eqns, *again.eqns)}) == 1
@@ -94,7 +94,7 @@ class TestInsideJit:
     def test_in_calls_within_calls(self):
         inner = jit(lambda x, y: (sin(x), sin(y)))
         outer = jit(lambda x, y: inner(x, y)[0])
-        smaller, used = dce_jaxpr(make_jaxpr(outer)(X, X).jaxpr)
+        smaller, used = dce_jaxpr(make_jaxpr(outer)(X, X))
         assert used == [True, False]
         assert str(smaller).count("sin") == 1
         assert eval_jaxpr(smaller, [], X)[0].tolist() == pytest.approx(np.sin(X))
@@ -113,7 +113,7 @@ def test_the_kept_results_are_the_same_and_nothing_dead_remains(steps, kept):
         return values[-1], values[0], values[len(values) // 2]
 
     closed = make_jaxpr(f)(1.0, 2.0)
-    smaller, used = dce_jaxpr(closed.jaxpr, kept)
+    smaller, used = dce_jaxpr(closed, kept)
     typecheck_jaxpr(smaller)
     args = [x for x, u in zip((1.0, 2.0), used, strict=True) if u]
     expected = [out for out, k in zip(f(1.0, 2.0), kept, strict=True) if k]
@@ -129,7 +129,7 @@ def test_a_long_program_without_recursion():
             x = x + 1.0
         return x, x * 2.0
 
-    smaller, _ = dce_jaxpr(make_jaxpr(f)(1.0).jaxpr, [True, False])
+    smaller, _ = dce_jaxpr(make_jaxpr(f)(1.0), [True, False])
     assert len(smaller.eqns) == 20_000
 
 
@@ -141,7 +141,7 @@ def test_what_does_something_stays_whoever_needs_its_results(monkeypatch):
         jit(lambda x: x * x)(x)
         return mul(x, x)
 
-    smaller, used = dce_jaxpr(make_jaxpr(f)(X).jaxpr)
+    smaller, used = dce_jaxpr(make_jaxpr(f)(X))
     assert used == [True]
     inner, product = smaller.eqns
     assert [eqn.primitive for eqn in inner.params["jaxpr"].eqns] == [sin_p]

@@ -118,9 +118,9 @@ TEXTS = [
 @pytest.mark.parametrize(("f", "args", "text"), TEXTS)
 def test_the_printed_form(f, args, text):
     jaxpr = make_jaxpr(f)(*args)
-    typecheck_jaxpr(jaxpr.jaxpr)
+    typecheck_jaxpr(jaxpr)
     assert str(jaxpr) == text
-    assert repr(jaxpr) == str(jaxpr) == str(jaxpr.jaxpr)
+    assert repr(jaxpr) == str(jaxpr) == str(jaxpr)
 
 
 def test_a_program_inside_a_program_prints_inside_it():
@@ -188,7 +188,7 @@ def test_a_constant_is_found_once():
         return x + y, x * y, y, jit(lambda z: z * y + y)(x)
 
     closed = make_jaxpr(f)(X)
-    assert len(closed.consts) == len(closed.jaxpr.constvars) == 1
+    assert len(closed.consts) == len(closed.constvars) == 1
     assert closed.consts[0] is y
 
 
@@ -249,7 +249,7 @@ def test_eval_jaxpr_runs_what_was_staged():
 
 def test_a_staged_program_is_a_program_again():
     closed = make_jaxpr(lambda x: sin(x) * x)(1.0)
-    f = lambda x: eval_jaxpr(closed.jaxpr, closed.consts, x)[0]  # noqa: E731
+    f = lambda x: eval_jaxpr(closed, closed.consts, x)[0]  # noqa: E731
     assert f(2.0) == np.sin(2.0) * 2.0
     assert jvp(f, (2.0,), (1.0,))[1] == pytest.approx(np.cos(2.0) * 2.0 + np.sin(2.0))
     assert str(make_jaxpr(f)(1.0)) == str(closed)
@@ -260,10 +260,10 @@ def test_a_number_may_be_weak_or_not():
     of_weak, of_strong = make_jaxpr(sin)(1.0), make_jaxpr(sin)(np.float64(1.0))
     for closed in (of_weak, of_strong):
         for x in (1.0, np.float64(1.0), array(1.0)):
-            (out,) = eval_jaxpr(closed.jaxpr, [], x)
+            (out,) = eval_jaxpr(closed, [], x)
             assert out == np.sin(1.0)
     with pytest.raises(TypeError, match=r"takes f64\[\], found i64"):
-        eval_jaxpr(of_weak.jaxpr, [], 1)
+        eval_jaxpr(of_weak, [], 1)
 
 
 def test_eval_jaxpr_forgets_what_it_no_longer_needs():
@@ -311,7 +311,7 @@ def test_eval_jaxpr_forgets_what_it_no_longer_needs():
 def test_eval_jaxpr_checks_its_arguments(consts, args, message):
     closed = make_jaxpr(lambda x: x + X)(X)
     with pytest.raises(TypeError) as error:
-        eval_jaxpr(closed.jaxpr, consts, *args)
+        eval_jaxpr(closed, consts, *args)
     assert message in str(error.value)
 
 
@@ -344,7 +344,7 @@ def test_random_programs_are_staged_well_typed_and_run_the_same(steps):
     f = random_program(steps)
     args = X, 0.7
     closed = make_jaxpr(f)(*args)
-    typecheck_jaxpr(closed.jaxpr)
+    typecheck_jaxpr(closed)
     expected = f(*args)
     for x, y in zip(jaxpr_as_fun(closed)(*args), expected, strict=True):
         np.testing.assert_array_equal(x, y)

@@ -321,9 +321,9 @@ def test_what_is_staged_is_well_typed_and_computes_the_same(primitive):
     ]
     for g, args in programs:
         closed = make_jaxpr(g)(*args)
-        in_avals, out_avals = typecheck_jaxpr(closed.jaxpr)
+        in_avals, out_avals = typecheck_jaxpr(closed)
         assert in_avals == [typeof(x) for xs in args for x in xs]
-        assert len(out_avals) == len(closed.jaxpr.outvars)
+        assert len(out_avals) == len(closed.outvars)
     closed = make_jaxpr(f)(*operands)
     leaves = [x for xs in operands for x in xs]
-    are_same(eval_jaxpr(closed.jaxpr, closed.consts, *leaves), f(*operands))
+    are_same(eval_jaxpr(closed, closed.consts, *leaves), f(*operands))

@@ -180,7 +180,7 @@ class TestLocations:
         closed = make_jaxpr(sin)(1.0)
         for eqn in closed.eqns:
             eqn.source = None
-        assert "loc(unknown)" in lower_to_module(closed.jaxpr, "f")
+        assert "loc(unknown)" in lower_to_module(closed, "f")
 
 
 def location_of(operation, text):
@@ -260,7 +260,7 @@ def test_20_000_equations_lower_without_recursion():
 
     closed = make_jaxpr(f)(1.0)
     assert len(closed.eqns) == 20_000
-    text = lower_to_module(closed.jaxpr, "long")
+    text = lower_to_module(closed, "long")
     assert text.count("stablehlo.") == 30_000
 
 

@@ -65,7 +65,7 @@ class TestPart2:
 
     def test_a_jaxpr_has_a_type(self):
         scalar = ShapedArray((), np.float64, weak_type=True)
-        assert typecheck_jaxpr(make_jaxpr(f)(3.0).jaxpr) == ([scalar], [scalar])
+        assert typecheck_jaxpr(make_jaxpr(f)(3.0)) == ([scalar], [scalar])
 
     def test_a_jaxpr_is_a_function(self):
         g = jaxpr_as_fun(make_jaxpr(f)(3.0))
@@ -123,7 +123,7 @@ class TestPart3:
 class TestItsSlips:
     def test_all_equations_are_checked(self):
         """It returned from inside the loop over the equations."""
-        good = make_jaxpr(f)(X).jaxpr
+        good = make_jaxpr(f)(X)
         *eqns, last = good.eqns
         last.outvars[0] = wrong = Var(ShapedArray((4,), np.float64))
         with pytest.raises(JaxprTypeError):
@@ -131,7 +131,7 @@ class TestItsSlips:
 
     def test_programs_without_equations_have_a_type(self):
         """There the loop returned nothing at all."""
-        assert typecheck_jaxpr(make_jaxpr(lambda x: x)(X).jaxpr) == ([typeof(X)], [typeof(X)])
+        assert typecheck_jaxpr(make_jaxpr(lambda x: x)(X)) == ([typeof(X)], [typeof(X)])
 
     def test_comparisons_check_dtypes_too(self):
         """It compared shapes only."""
@@ -141,7 +141,7 @@ class TestItsSlips:
     def test_evaluation_is_not_lazy(self):
         """It wrote its environment with `map`, which in Python 3 does nothing until asked."""
         closed = make_jaxpr(lambda x, y: (y, x * y))(2.0, 3.0)
-        assert eval_jaxpr(closed.jaxpr, [], 2.0, 3.0) == [3.0, 6.0]
+        assert eval_jaxpr(closed, [], 2.0, 3.0) == [3.0, 6.0]
 
     def test_transpose_is_staged(self):
         """`transpose` had no rule for abstract evaluation, nor for jvp."""
@@ -178,7 +178,7 @@ class TestItsSlips:
 
     def test_what_was_transformed_is_freed(self):
         """Its caches of transformed programs never forgot."""
-        jaxpr = make_jaxpr(f)(X).jaxpr
+        jaxpr = make_jaxpr(f)(X)
         made = weakref.ref(rules.jvp_jaxpr(jaxpr, (True,))[0])
         assert made() is rules.jvp_jaxpr(jaxpr, (True,))[0]
         del jaxpr

@@ -60,11 +60,11 @@ class TestNesting:
 
         def times_three(x):
             inner = make_jaxpr(lambda y: mul(x, y))(1.0)
-            return eval_jaxpr(inner.jaxpr, inner.consts, 3.0)[0]
+            return eval_jaxpr(inner, inner.consts, 3.0)[0]
 
         outer = make_jaxpr(times_three)(1.0)
-        typecheck_jaxpr(outer.jaxpr)
-        assert eval_jaxpr(outer.jaxpr, outer.consts, 10.0) == [30.0]
+        typecheck_jaxpr(outer)
+        assert eval_jaxpr(outer, outer.consts, 10.0) == [30.0]
 
     def test_a_tracer_from_outside_is_a_constant_inside(self):
         seen = []
@@ -72,7 +72,7 @@ class TestNesting:
         def f(x):
             inner = make_jaxpr(lambda y: (x * y, x))(1.0)
             seen.append(inner)
-            return eval_jaxpr(inner.jaxpr, inner.consts, x)[0]
+            return eval_jaxpr(inner, inner.consts, x)[0]
 
         make_jaxpr(f)(2.0)
         assert len(seen[0].consts) == 1
@@ -104,8 +104,8 @@ class TestNesting:
 
     def test_jvp_of_a_staged_program_is_staged(self):
         closed = make_jaxpr(lambda x, t: jvp(sin, (x,), (t,)))(1.0, 1.0)
-        typecheck_jaxpr(closed.jaxpr)
-        out, tangent = eval_jaxpr(closed.jaxpr, closed.consts, 2.0, 3.0)
+        typecheck_jaxpr(closed)
+        out, tangent = eval_jaxpr(closed, closed.consts, 2.0, 3.0)
         assert (out, tangent) == pytest.approx((np.sin(2.0), 3 * np.cos(2.0)))
 
 

@@ -68,7 +68,7 @@ def variable_bound_by_two_equations():
 
 
 def variable_bound_twice_by_one_equation():
-    inner = make_jaxpr(lambda x: (x, x))(VECTOR).jaxpr
+    inner = make_jaxpr(lambda x: (x, x))(VECTOR)
     x, y = new(), new()
     eqn = JaxprEqn(jit_p, [x], [y, y], {"jaxpr": inner, "name": "f"})
     return Jaxpr([], [x], [eqn], [y])
@@ -143,7 +143,7 @@ def program_inside_that_uses_what_is_outside():
 
 def program_inside_called_with_another_type():
     x, y = new(INTEGERS), new()
-    inner = make_jaxpr(sin)(VECTOR).jaxpr
+    inner = make_jaxpr(sin)(VECTOR)
     return Jaxpr([], [x], [JaxprEqn(jit_p, [x], [y], {"jaxpr": inner, "name": "f"})], [y])
 
 
@@ -198,7 +198,7 @@ def test_a_good_jaxpr_passes_and_its_types_are_returned():
     def f(x, n):
         return jit(lambda x: sin(x) * y)(x), n + 1
 
-    assert typecheck_jaxpr(make_jaxpr(f)(np.ones(3, np.float32), np.int8(1)).jaxpr) == (
+    assert typecheck_jaxpr(make_jaxpr(f)(np.ones(3, np.float32), np.int8(1))) == (
         [ShapedArray((3,), np.float32), ShapedArray((), np.int8)],
         [ShapedArray((3,), np.float32), ShapedArray((), np.int8)],
     )

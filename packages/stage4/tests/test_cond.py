@@ -115,7 +115,7 @@ def test_arrays_closed_over_become_operands():
         out = cond(p, lambda x: a * x, lambda x: b + a * x, 2.0)
         np.testing.assert_array_equal(out, a * 2 + (0 if p else b))
     closed = make_jaxpr(lambda p: cond(p, lambda: a, lambda: b))(True)
-    typecheck_jaxpr(closed.jaxpr)
+    typecheck_jaxpr(closed)
     (eqn,) = closed.eqns
     assert len(eqn.invars) == 3
     assert [branch.constvars for branch in eqn.params["branches"]] == [[], []]
@@ -153,7 +153,7 @@ def test_a_tangent_that_one_branch_does_not_have_is_zero_there():
     for p, expected in ((True, (3.0, 0.0, 0.0)), (False, (0.0, 0.0, 0.0))):
         assert jvp(lambda x, p=p: g(p, x, 2.0), (1.0,), (3.0,))[1] == expected
     jaxpr = make_jaxpr(lambda p, x: jvp(lambda x: g(p, x, 2.0), (x,), (1.0,)))(True, 1.0)
-    typecheck_jaxpr(jaxpr.jaxpr)
+    typecheck_jaxpr(jaxpr)
     assert len(jaxpr.eqns[0].outvars) == 4  # three results, and the one tangent that is not zero
 
 
@@ -243,7 +243,7 @@ def test_linearize_and_transposition():
 def test_the_derivative_chooses_again_and_does_not_run_the_other_branch():
     """Both halves are a cond of the same predicate."""
     jaxpr = make_jaxpr(grad(f))(1.0)
-    typecheck_jaxpr(jaxpr.jaxpr)
+    typecheck_jaxpr(jaxpr)
     conds = [eqn for eqn in jaxpr.eqns if eqn.primitive is cond_p]
     assert len(conds) == 2
     assert conds[0].invars[0] is conds[1].invars[0]
@@ -340,7 +340,7 @@ def test_zero_cotangents_of_some_results():
 def test_a_weak_residual_of_one_branch_keeps_the_programs_well_typed():
     """The zeros that stood for it in the other branch had another type."""
     jaxpr = make_jaxpr(grad(lambda x: cond(x > 1.0, lambda x: sin(x) * x, lambda x: x, x)))(2.0)
-    typecheck_jaxpr(jaxpr.jaxpr)
+    typecheck_jaxpr(jaxpr)
 
 
 def test_branching_in_python_names_cond_as_the_way_out():

@@ -133,7 +133,7 @@ def test_the_halves_of_a_program_are_found_by_its_identity():
     jitted = jit(loss)
 
     def inner_programs():
-        jaxpr = make_jaxpr(grad(jitted))(x3, x3).jaxpr
+        jaxpr = make_jaxpr(grad(jitted))(x3, x3)
         typecheck_jaxpr(jaxpr)
         return [eqn.params["jaxpr"] for eqn in jaxpr.eqns if eqn.primitive is jit_p]
 
@@ -145,7 +145,7 @@ def test_the_halves_of_a_program_are_found_by_its_identity():
 def test_what_was_derived_lives_no_longer_than_the_function():
     def make():
         jitted = jit(lambda x: sin(x) * x)
-        jaxpr = make_jaxpr(grad(jitted))(1.0).jaxpr
+        jaxpr = make_jaxpr(grad(jitted))(1.0)
         return [weakref.ref(eqn.params["jaxpr"]) for eqn in jaxpr.eqns if eqn.primitive is jit_p]
 
     halves = make()

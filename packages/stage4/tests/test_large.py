@@ -56,7 +56,7 @@ def test_differentiated():
 
 
 def test_as_a_program():
-    jaxpr = make_jaxpr(chain)(1.0, 0.5).jaxpr
+    jaxpr = make_jaxpr(chain)(1.0, 0.5)
     assert len(jaxpr.eqns) == LENGTH
     typecheck_jaxpr(jaxpr)
     for unknown_ins in ((True, False), (False, True)):
@@ -68,7 +68,7 @@ def test_as_a_program():
 
 
 def test_of_the_gradient():
-    jaxpr = make_jaxpr(grad(chain))(1.0).jaxpr
+    jaxpr = make_jaxpr(grad(chain))(1.0)
     assert len(jaxpr.eqns) >= 2 * LENGTH
     typecheck_jaxpr(jaxpr)
     assert lower_to_module(jaxpr, "gradient").count("stablehlo.cosine") == LENGTH // 2
@@ -82,7 +82,7 @@ def test_transposed():
 
     assert linear_transpose(linear, 1.0)(3.0) == (3.0 * (-1.0) ** (LENGTH // 2),)
     closed = make_jaxpr(linear)(1.0)
-    assert backward_pass(closed.jaxpr, [UndefPrimal(closed.in_avals[0])], [1.0]) == [1.0]
+    assert backward_pass(closed, [UndefPrimal(closed.in_avals[0])], [1.0]) == [1.0]
 
 
 def test_a_sum_of_many_uses():

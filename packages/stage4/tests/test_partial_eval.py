@@ -70,7 +70,7 @@ def staged(f, *args):
     """The program of `f`, without constants."""
     closed = make_jaxpr(f)(*args)
     assert not closed.consts
-    return closed.jaxpr
+    return closed
 
 
 def every_choice(count):

@@ -179,7 +179,7 @@ def test_integer_arguments():
 
 
 def test_the_type_check_of_both_halves_of_a_jitted_call():
-    jaxpr = make_jaxpr(lambda x, y: jit(lambda x, y: (sin(x) * y, cos(x)))(x, y))(1.0, 2.0).jaxpr
+    jaxpr = make_jaxpr(lambda x, y: jit(lambda x, y: (sin(x) * y, cos(x)))(x, y))(1.0, 2.0)
     for unknown_ins in ([True, False], [False, True], [True, True], [False, False]):
         parts = partial_eval_jaxpr(jaxpr, unknown_ins)
         typecheck_partial_eval(jaxpr, unknown_ins, parts)

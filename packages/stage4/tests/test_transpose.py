@@ -126,7 +126,7 @@ def test_an_argument_that_is_not_used_has_the_zero_cotangent():
 def test_arguments_that_are_known_may_be_used_in_any_way():
     """A program is transposed in some of its arguments, and may be nonlinear in the others."""
     closed = make_jaxpr(lambda a, x: sin(a) * x + jit(lambda a, x: cos(a) * a * x)(a, x))(2.0, 1.0)
-    cts = backward_pass(closed.jaxpr, [2.0, UndefPrimal(closed.in_avals[1])], [1.0])
+    cts = backward_pass(closed, [2.0, UndefPrimal(closed.in_avals[1])], [1.0])
     assert cts[0] is None
     np.testing.assert_allclose(cts[1], np.sin(2.0) + np.cos(2.0) * 2.0)
 
@@ -135,11 +135,11 @@ def test_zeros_are_not_computed_with():
     """Nothing runs for a result whose cotangent is zero, not even the rule."""
     closed = make_jaxpr(lambda x: (2.0 * x, sin(x)))(1.0)
     (x_bar,) = backward_pass(
-        closed.jaxpr, [UndefPrimal(closed.in_avals[0])], [1.0, Zero(closed.out_avals[1])]
+        closed, [UndefPrimal(closed.in_avals[0])], [1.0, Zero(closed.out_avals[1])]
     )
     assert x_bar == 2.0
     (x_bar,) = backward_pass(
-        closed.jaxpr, [UndefPrimal(closed.in_avals[0])], list(map(Zero, closed.out_avals))
+        closed, [UndefPrimal(closed.in_avals[0])], list(map(Zero, closed.out_avals))
     )
     assert isinstance(x_bar, Zero)
 

@@ -64,7 +64,7 @@ def call_on_fresh_keys(function: Any, args: Any, kwargs: Any) -> tuple[Any] | No
     flat_fun = FlatFunction(function._static.fill(static), tree, has_kwargs=True)
     with key_functions.in_step("staging"):
         closed = trace_to_jaxpr(flat_fun, list(map(typeof, leaves)), "jit", function._fun)
-        found = keys_of(consts_as_invars(closed.jaxpr))
+        found = keys_of(consts_as_invars(closed))
     operands = [*closed.consts, *leaves]
     _take_all(found, operands)
     with key_functions.in_step("running"):

@@ -22,7 +22,7 @@ _lazy_facade(
         "glassjax_stage2.trace": "Rules",
         "glassjax_stage2.vmap": "BatchAxis",
         "glassjax_stage3": """
-            ClosedJaxpr Jaxpr JaxprEqn Literal Var abstract_eval_rules lowering_rules
+            Jaxpr JaxprEqn Literal Var abstract_eval_rules lowering_rules
         """,
         "glassjax_stage3.dce": "dce_rules",
         "glassjax_stage3.jaxpr": "Atom",

@@ -56,7 +56,6 @@ from glassjax_stage2 import jvp_rules as jvp_rules
 from glassjax_stage2 import vmap_rules as vmap_rules
 from glassjax_stage2.trace import Rules as Rules
 from glassjax_stage2.vmap import BatchAxis as BatchAxis
-from glassjax_stage3 import ClosedJaxpr as ClosedJaxpr
 from glassjax_stage3 import Jaxpr as Jaxpr
 from glassjax_stage3 import JaxprEqn as JaxprEqn
 from glassjax_stage3 import Literal as Literal

@@ -9,7 +9,7 @@ from rows import for_each
 import glassjax
 import glassjax.numpy as jnp
 from glassjax import Array, ShapeDtypeStruct, enable_x64, eval_shape, grad, jit, make_jaxpr, stages
-from glassjax.core import ClosedJaxpr, typecheck_jaxpr
+from glassjax.core import Jaxpr, typecheck_jaxpr
 from glassjax.errors import JaxRuntimeError
 from glassjax_stage2 import ShapedArray
 
@@ -46,7 +46,7 @@ class TestTraced:
     def test_the_program_and_its_types(self):
         traced = jit(f, static_argnames="n").trace({"w": 2.0}, X, n=3)
         assert isinstance(traced, stages.Traced)
-        assert isinstance(traced.jaxpr, ClosedJaxpr)
+        assert isinstance(traced.jaxpr, Jaxpr)
         typecheck_jaxpr(traced.jaxpr.jaxpr)
         assert [x.tolist() for x in traced.jaxpr.consts] == [(3 * CONSTANT).tolist()]
         assert (traced.fun_name, repr(traced)) == ("f", "<Traced of `f`>")

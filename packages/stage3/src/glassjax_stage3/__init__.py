@@ -24,7 +24,7 @@ __all__ = [
     # dce
     "dce_jaxpr",
     # jaxpr
-    "ClosedJaxpr", "Jaxpr", "JaxprEqn", "Literal", "Var", "eval_jaxpr", "jaxpr_as_fun",
+    "Jaxpr", "JaxprEqn", "Literal", "Var", "eval_jaxpr", "jaxpr_as_fun",
     # jit
     "jit", "jit_p",
     # lowering

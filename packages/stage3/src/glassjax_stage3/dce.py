@@ -18,7 +18,7 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None) -> tuple
 
     >>> import numpy as np
     >>> from glassjax_stage3 import make_jaxpr
-    >>> program = make_jaxpr(lambda x, y: (x + x, y * y))(np.float32(1), np.float32(2)).jaxpr
+    >>> program = make_jaxpr(lambda x, y: (x + x, y * y))(np.float32(1), np.float32(2))
     >>> dce_jaxpr(program, [False, True])
     ({ lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }, [False, True])
     """

@@ -4,7 +4,7 @@ Every variable and literal has a type. Variables have identity; the printer name
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from glassjax_stage2 import Primitive, ShapedArray, current_trace, typeof
@@ -17,7 +17,7 @@ class Var:
     """A variable: its identity and its type.
 
     >>> from glassjax_stage3 import make_jaxpr
-    >>> (x,) = make_jaxpr(lambda x: x + 1.0)(2.0).jaxpr.invars
+    >>> (x,) = make_jaxpr(lambda x: x + 1.0)(2.0).invars
     >>> type(x).__name__, x.aval.shape
     ('Var', ())
     """
@@ -66,19 +66,24 @@ class JaxprEqn:
 class Jaxpr:
     """A function as data: parameters, equations in order, and results.
 
-    `constvars` are the values that the function closes over, `invars` its arguments. Jaxprs compare
-    by identity.
+    `constvars` stand for the values that the function closes over, `invars` for its arguments.
+    `consts` are the values of `constvars`, if the program has them: then it is closed. Jaxprs
+    compare by identity.
 
     >>> import numpy as np
     >>> from glassjax_stage3 import make_jaxpr
-    >>> make_jaxpr(lambda x: (x + 1.0) * x)(np.float32(2)).jaxpr
+    >>> make_jaxpr(lambda x: (x + 1.0) * x)(np.float32(2))
     { lambda ; a:f32[]. let b:f32[] = add a 1.0:f32[]; c:f32[] = mul b a in (c,) }
+    >>> weights = np.array([1.0, 2.0], np.float32)
+    >>> make_jaxpr(lambda x: x * weights)(np.float32(3)).consts
+    [array([1., 2.], dtype=float32)]
     """
 
     constvars: list[Var]
     invars: list[Var]
     eqns: list[JaxprEqn]
     outvars: Sequence[Atom]
+    consts: list[Any] = field(default_factory=list)
 
     @property
     def in_avals(self) -> list[ShapedArray]:
@@ -90,36 +95,6 @@ class Jaxpr:
 
     def __repr__(self) -> str:
         return "\n".join(Printer().jaxpr_lines(self))
-
-
-@dataclass(eq=False)
-class ClosedJaxpr:
-    """A jaxpr together with the values of its constants.
-
-    >>> import numpy as np
-    >>> from glassjax_stage3 import make_jaxpr
-    >>> weights = np.array([1.0, 2.0], np.float32)
-    >>> make_jaxpr(lambda x: x * weights)(np.float32(3)).consts
-    [array([1., 2.], dtype=float32)]
-    """
-
-    jaxpr: Jaxpr
-    consts: list[Any]
-
-    @property
-    def eqns(self) -> list[JaxprEqn]:
-        return self.jaxpr.eqns
-
-    @property
-    def in_avals(self) -> list[ShapedArray]:
-        return self.jaxpr.in_avals
-
-    @property
-    def out_avals(self) -> list[ShapedArray]:
-        return self.jaxpr.out_avals
-
-    def __repr__(self) -> str:
-        return repr(self.jaxpr)
 
 
 def inner_jaxprs(eqn: JaxprEqn) -> list[Jaxpr]:
@@ -175,7 +150,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     >>> from glassjax_stage3 import make_jaxpr
     >>> x = np.array([4.0, 5.0], np.float32)
     >>> closed = make_jaxpr(lambda x: x * x + x)(x)
-    >>> [np.asarray(out) for out in eval_jaxpr(closed.jaxpr, closed.consts, x)]
+    >>> [np.asarray(out) for out in eval_jaxpr(closed, closed.consts, x)]
     [array([20., 30.], dtype=float32)]
     """
     const_avals = [var.aval for var in jaxpr.constvars]
@@ -200,7 +175,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     return [read(atom) for atom in jaxpr.outvars]
 
 
-def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
+def jaxpr_as_fun(jaxpr: Jaxpr) -> Callable[..., list[Any]]:
     """The program as a Python function of its arguments that returns a list of results.
 
     >>> import numpy as np
@@ -210,4 +185,4 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
     >>> [np.asarray(out) for out in f(x)]
     [array([20., 30.], dtype=float32)]
     """
-    return lambda *args: eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *args)
+    return lambda *args: eval_jaxpr(jaxpr, jaxpr.consts, *args)

@@ -67,7 +67,7 @@ class JittedFunction:
 
         flat_fun = FlatFunction(with_static, in_tree, has_kwargs=True)
         closed = trace_to_jaxpr(flat_fun, in_avals, "jit", self._fun, names)
-        traced = Traced(consts_as_invars(closed.jaxpr), closed.consts, flat_fun.out_tree)
+        traced = Traced(consts_as_invars(closed), closed.consts, flat_fun.out_tree)
         if not any(isinstance(x, Tracer) for x in traced.consts):  # else it is valid for one call
             self._traced[key] = traced
         return traced, leaves

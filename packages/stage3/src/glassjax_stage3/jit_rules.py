@@ -78,7 +78,7 @@ def jvp_jaxpr(
         tangent_type(aval) for aval, keep in zip(jaxpr.in_avals, nonzero, strict=True) if keep
     ]
     closed = trace_to_jaxpr(jvp_fun, [*jaxpr.in_avals, *tangent_avals], "staging of jvp", None)
-    return consts_as_invars(closed.jaxpr), closed.consts, out_nonzero
+    return consts_as_invars(closed), closed.consts, out_nonzero
 
 
 jvp_rules[jit_p] = _jit_jvp
@@ -115,7 +115,7 @@ def vmap_jaxpr(
 
     in_avals = list(map(axis.batch, jaxpr.in_avals, dims))
     closed = trace_to_jaxpr(batched_outs, in_avals, "staging of vmap", None)
-    return consts_as_invars(closed.jaxpr), closed.consts, out_dims
+    return consts_as_invars(closed), closed.consts, out_dims
 
 
 vmap_rules[jit_p] = _jit_vmap

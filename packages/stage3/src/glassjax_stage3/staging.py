@@ -12,7 +12,7 @@ from glassjax_stage2.shaped_array import dialect, float0
 from glassjax_stage2.source import name_of, user_source
 from glassjax_stage2.tree import tree_flatten
 from glassjax_stage3.abstract_eval import abstract_eval
-from glassjax_stage3.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from glassjax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var
 
 Names = Callable[[], Sequence[str]]  # makes the names of arguments, which only messages need
 
@@ -87,11 +87,11 @@ class JaxprTrace(Trace):
         """Return True if a scalar is written into the program."""
         return not isinstance(scalar, Tracer | np.ndarray)
 
-    def to_jaxpr(self, outs: Sequence[Any]) -> ClosedJaxpr:
+    def to_jaxpr(self, outs: Sequence[Any]) -> Jaxpr:
         outvars = [self.to_atom(out) for out in outs]
         constvars = [var for var, _ in self.constants.values()]
         consts = [value for _, value in self.constants.values()]
-        return ClosedJaxpr(Jaxpr(constvars, self.invars, self.eqns, outvars), consts)
+        return Jaxpr(constvars, self.invars, self.eqns, outvars, consts)
 
     def why_unknown(self, tracer: JaxprTracer) -> str:
         needed: set[Atom] = {tracer.variable}
@@ -117,7 +117,7 @@ def trace_to_jaxpr(
     transformation: str,
     name: Any,
     argument_names: Names = lambda: (),
-) -> ClosedJaxpr:
+) -> Jaxpr:
     """Stage a function of arrays that returns a list of arrays.
 
     Arguments:
@@ -138,7 +138,7 @@ def trace_to_jaxpr(
     return trace.to_jaxpr(outs)
 
 
-def make_jaxpr(fun: Callable[..., Any]) -> Callable[..., ClosedJaxpr]:
+def make_jaxpr(fun: Callable[..., Any]) -> Callable[..., Jaxpr]:
     """Stage `fun` to a jaxpr.
 
     Arguments:
@@ -146,7 +146,7 @@ def make_jaxpr(fun: Callable[..., Any]) -> Callable[..., ClosedJaxpr]:
 
     Returns:
         A function of the same arguments, whose values are ignored: a `ShapedArray` may replace an
-        array. It returns a `ClosedJaxpr`.
+        array. It returns a `Jaxpr`.
 
     >>> from glassjax_stage2 import sin
     >>> make_jaxpr(lambda x: 2.0 * sin(x))(1.0)
@@ -154,7 +154,7 @@ def make_jaxpr(fun: Callable[..., Any]) -> Callable[..., ClosedJaxpr]:
     """
     require_function("make_jaxpr", fun)
 
-    def make(*args: Any, **kwargs: Any) -> ClosedJaxpr:
+    def make(*args: Any, **kwargs: Any) -> Jaxpr:
         leaves, in_tree = tree_flatten((args, kwargs))
 
         def names() -> list[str]:

@@ -22,7 +22,7 @@ def typecheck_jaxpr(jaxpr: Jaxpr) -> tuple[list[ShapedArray], list[ShapedArray]]
 
     >>> import numpy as np
     >>> from glassjax_stage3 import make_jaxpr
-    >>> typecheck_jaxpr(make_jaxpr(lambda x: x > 0.0)(np.float32(1)).jaxpr)
+    >>> typecheck_jaxpr(make_jaxpr(lambda x: x > 0.0)(np.float32(1)))
     ([ShapedArray(f32[])], [ShapedArray(bool[])])
     """
     bound: set[Var] = set()

@@ -53,7 +53,7 @@ def cond(
     functions = [FlatFunction(f, in_tree) for f in (false_fun, true_fun)]
     closed = [trace_to_jaxpr(f, in_avals, "cond", f.fun) for f in functions]
     _require_same_types(functions, [c.out_avals for c in closed])
-    branches, consts = join_consts([(consts_as_invars(c.jaxpr), c.consts) for c in closed])
+    branches, consts = join_consts([(consts_as_invars(c), c.consts) for c in closed])
     outs = bind(cond_p, pred, *consts, *leaves, branches=branches)
     return tree_unflatten(functions[0].out_tree, outs)
 

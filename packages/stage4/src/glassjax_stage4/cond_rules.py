@@ -190,7 +190,7 @@ def _with_residuals(parts: PartialJaxprs, common: Sequence[ShapedArray]) -> tupl
         first = len(outs) - count
         return [*outs[:first], *filled(outs[first:], zeros)]
 
-    returning = trace_to_jaxpr(program, known.in_avals, "staging of partial evaluation", None).jaxpr
+    returning = trace_to_jaxpr(program, known.in_avals, "staging of partial evaluation", None)
     invars = [*filled(unknown.invars[:count], Var), *unknown.invars[count:]]
     return returning, Jaxpr([], invars, unknown.eqns, unknown.outvars)
 

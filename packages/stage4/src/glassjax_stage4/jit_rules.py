@@ -90,7 +90,7 @@ def transpose_jaxpr(
 
     in_avals: list[ShapedArray] = [*known_avals, *ct_avals]
     closed = trace_to_jaxpr(transposed_program, in_avals, "staging of transposition", None)
-    return consts_as_invars(closed.jaxpr), closed.consts, nonzero_ins
+    return consts_as_invars(closed), closed.consts, nonzero_ins
 
 
 transpose_rules[jit_p] = _jit_transpose

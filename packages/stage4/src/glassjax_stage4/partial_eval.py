@@ -116,8 +116,8 @@ def partial_eval(
         for out in outs
     ]
     closed = trace.to_jaxpr([out for out in outs if trace.is_unknown(out)])
-    values = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
-    unknown = without_dead_code(closed.jaxpr)
+    values = dict(zip(closed.constvars, closed.consts, strict=True))
+    unknown = without_dead_code(closed)
     unknown.constvars = free_variables(unknown)
     return unknown, out_pvals, [values[var] for var in unknown.constvars]
 

@@ -24,7 +24,6 @@ def to_dot(jaxpr: Any) -> str:
       eqn0 -> out0 [label="b:f64[]"];
     }
     """
-    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
     printer = Printer()
     printer.jaxpr_lines(jaxpr)  # assigns the same names as in the printed program
     lines = ["digraph jaxpr {", "  node [shape=box style=rounded];"]

@@ -93,11 +93,11 @@ def definition_of_jaxprs() -> str:
 
 def in_color(jaxpr: Any) -> str:
     """A program as text with colors for a terminal."""
-    return "\n".join(TerminalPrinter().jaxpr_lines(getattr(jaxpr, "jaxpr", jaxpr)))
+    return "\n".join(TerminalPrinter().jaxpr_lines(jaxpr))
 
 
 def to_html(jaxpr: Any) -> str:
     """A program as part of a page, where a variable shows its definition and uses."""
     printer = PagePrinter()
-    text = printer.page_of("\n".join(printer.jaxpr_lines(getattr(jaxpr, "jaxpr", jaxpr))))
+    text = printer.page_of("\n".join(printer.jaxpr_lines(jaxpr)))
     return element("glassjax-jaxpr", f'<pre class="gj-jaxpr">{text}</pre>', _ASSETS)

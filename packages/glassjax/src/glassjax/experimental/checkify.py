@@ -427,7 +427,7 @@ def checked_program(jaxpr: Jaxpr, categories: Categories) -> tuple[Jaxpr, tuple[
         return [error._code, *error._numbers, *outs]
 
     closed = trace_to_jaxpr(checked_fun, jaxpr.in_avals, "checkify", None)
-    return (closed.jaxpr, sites[0]) if sites[0] else (jaxpr, ())
+    return (closed, sites[0]) if sites[0] else (jaxpr, ())
 
 
 @cached_by_jaxpr
@@ -438,7 +438,7 @@ def without_checks(jaxpr: Jaxpr) -> Jaxpr:
         _, outs = with_error(partial(eval_jaxpr, jaxpr, []), args, frozenset())
         return list(outs)
 
-    return trace_to_jaxpr(unchecked_fun, jaxpr.in_avals, "checkify", None).jaxpr
+    return trace_to_jaxpr(unchecked_fun, jaxpr.in_avals, "checkify", None)
 
 
 def with_error(
@@ -830,7 +830,7 @@ def _shard_map(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
 
 
 def _staged(program: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray]) -> Jaxpr:
-    return trace_to_jaxpr(program, avals, "checkify", None).jaxpr
+    return trace_to_jaxpr(program, avals, "checkify", None)
 
 
 check_rules[jit_p] = partial(_checked_call, jit_p)

@@ -453,7 +453,7 @@ class custom_partitioning:
             flat.out_tree,
             tuple(static.values()),
         )
-        outs = bind(custom_partitioning_p, *leaves, jaxpr=closed.jaxpr, partitioning=partitioning)
+        outs = bind(custom_partitioning_p, *leaves, jaxpr=closed, partitioning=partitioning)
         return flat.out_tree.unflatten(map(to_array, outs))
 
 
@@ -525,7 +525,7 @@ class _Partitioning:
             )
         inside = PartitionedModule(module.platform, module.num_devices, mesh)
         with set_in_context(on_each_device, True):
-            text = lower(closed.jaxpr, "part", inside)
+            text = lower(closed, "part", inside)
         return (
             text,
             [

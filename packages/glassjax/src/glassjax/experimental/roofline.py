@@ -307,7 +307,7 @@ def roofline(
         closed, shapes = make_jaxpr(program, return_shape=True)(*args)
         if mesh is not None and out_specs is not None and not vjp:
             shapes = _local_shapes(shapes, mesh, out_specs)
-        jaxpr, _ = dce_jaxpr(read_jaxpr(closed.jaxpr))
+        jaxpr, _ = dce_jaxpr(read_jaxpr(closed))
         inner = [eqn for eqn in jaxpr.eqns if eqn.primitive is shard_map_p]
         if inner:
             jaxpr = inner[-1].params["jaxpr"]

@@ -24,7 +24,7 @@ from glassjax.settings.config import config
 from glassjax.settings.names import also_importable_as, list_public_names
 from glassjax_stage2.arguments import require_function
 from glassjax_stage2.source import Source
-from glassjax_stage3 import ClosedJaxpr, JaxprEqn
+from glassjax_stage3 import Jaxpr, JaxprEqn
 
 # Source maps, and their form in JSON.
 #
@@ -381,13 +381,13 @@ def _position(source: Source) -> tuple[int, int]:
 
 def _compile(
     work_dir: str, f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], **_: Any
-) -> ClosedJaxpr:
+) -> Jaxpr:
     return make_jaxpr(f)(*args, **kwargs)
 
 
-def _dump(closed: ClosedJaxpr, **_: Any) -> SourceMapDump:
+def _dump(closed: Jaxpr, **_: Any) -> SourceMapDump:
     printer = MarkingPrinter()
-    marked = printer.text(closed.jaxpr).split("\n")
+    marked = printer.text(closed).split("\n")
     found = Lines()
     for line in marked:
         places, shift = [], 0

@@ -29,7 +29,7 @@ from glassjax_stage2.arguments import argument_names, require_function
 from glassjax_stage2.shaped_array import is_inexact
 from glassjax_stage2.source import name_of
 from glassjax_stage2.tree import tree_flatten, tree_leaves, tree_unflatten
-from glassjax_stage3 import ClosedJaxpr, Jaxpr
+from glassjax_stage3 import Jaxpr
 from glassjax_stage3.jaxpr import Atom, Literal, consts_as_invars
 from glassjax_stage3.jit_rules import jvp_jaxpr
 from glassjax_stage4.jit_rules import transpose_jaxpr
@@ -56,7 +56,7 @@ class Section(NamedTuple):
 
     title: str
     summary: str
-    program: Jaxpr | ClosedJaxpr | str | None = None
+    program: Jaxpr | str | None = None
     seconds: float | None = None
 
     @property
@@ -126,7 +126,7 @@ def _text(section: Section, in_color: bool) -> str:
     if in_color:
         heading = f"\x1b[1m{heading}\x1b[0m"
     program = section.program
-    if isinstance(program, Jaxpr | ClosedJaxpr):
+    if isinstance(program, Jaxpr):
         program = glassjax_watch.in_color(program) if in_color else str(program)
     summary = textwrap.fill(section.summary, _WIDTH)
     return "\n".join([heading, summary, *([] if program is None else ["", program.rstrip()])])
@@ -134,7 +134,7 @@ def _text(section: Section, in_color: bool) -> str:
 
 def _panel(section: Section) -> str:
     program = section.program
-    if isinstance(program, Jaxpr | ClosedJaxpr):
+    if isinstance(program, Jaxpr):
         shown = glassjax_watch.to_html(program)
     else:
         shown = "" if program is None else f"<pre>{html.escape(program)}</pre>"
@@ -226,9 +226,9 @@ def _source(fun: Callable[..., Any]) -> Section:
     return Section("source", "The function as it is written.", text)
 
 
-def _derivatives(closed: ClosedJaxpr) -> Iterator[Section]:
+def _derivatives(closed: Jaxpr) -> Iterator[Section]:
     """The stages of the derivative."""
-    jaxpr = consts_as_invars(read_jaxpr(closed.jaxpr))
+    jaxpr = consts_as_invars(read_jaxpr(closed))
     num_consts = len(closed.consts)
     varies = [is_inexact(aval.dtype) for aval in jaxpr.in_avals]
     varies[:num_consts] = [False] * num_consts
@@ -324,8 +324,7 @@ def saved_residuals(
         args, kwargs = tree_unflatten(tree, leaves)
         return f(*args, **kwargs)
 
-    closed, types = make_jaxpr(lambda *leaves: vjp(leaves_fun, *leaves), return_shape=True)(*leaves)
-    jaxpr = closed.jaxpr
+    jaxpr, types = make_jaxpr(lambda *leaves: vjp(leaves_fun, *leaves), return_shape=True)(*leaves)
     names = [f"from the argument {name}" for name in argument_names(f, args, kwargs)]
     given = ["from a constant"] * len(jaxpr.constvars) + names
     kept = dict.fromkeys(jaxpr.outvars[len(tree_leaves(types[0])) :])

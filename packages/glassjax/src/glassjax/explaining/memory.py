@@ -213,7 +213,7 @@ def _savings(
     fun: Callable[..., Any], args: Any, kwargs: Any, memory: Memory, traced: Traced
 ) -> Iterator[Saving]:
     """Measure checkpoints around the functions with most residuals."""
-    codes = _functions_of_lines(traced.jaxpr.jaxpr)
+    codes = _functions_of_lines(traced.jaxpr)
     rows: defaultdict[CodeType, list[Row]] = defaultdict(list)
     for row in memory.rows:
         if row.residuals and row.place in codes:

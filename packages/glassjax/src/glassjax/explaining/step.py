@@ -559,9 +559,9 @@ def step(fun: Callable[..., Any]) -> Callable[..., Execution]:
                 raise TypeError(
                     f"debug.step of `{name_of(fun)}`: argument {name} is a type, {x}; give an array"
                 )
-        closed, program = traced.jaxpr, read_jaxpr(traced.jaxpr.jaxpr)
+        program = read_jaxpr(traced.jaxpr)
         # Each variable of a called program has its own value, and needs its own name.
         jaxpr = Jaxpr(program.constvars, program.invars, program.eqns, program.outvars)
-        return Execution(name_of(fun), jaxpr, closed.consts, leaves, traced.out_tree)
+        return Execution(name_of(fun), jaxpr, program.consts, leaves, traced.out_tree)
 
     return begin

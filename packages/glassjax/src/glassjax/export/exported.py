@@ -53,7 +53,7 @@ from glassjax_stage2.errors import shown
 from glassjax_stage2.shaped_array import float0
 from glassjax_stage2.tangent import tangent_type
 from glassjax_stage2.tree import PyTreeDef, explain_mismatch, keystr, tree_flatten_with_path
-from glassjax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from glassjax_stage3 import Jaxpr, JaxprEqn, Var
 from glassjax_stage3.jaxpr import consts_as_invars, inner_jaxprs
 from glassjax_stage3.jit import jit_p
 
@@ -440,7 +440,7 @@ def export(
     @hiding_frames
     def export_for(*args: Any, **kwargs: Any) -> Exported:
         traced = fun_jit.trace(*args, **kwargs)
-        _require_allowed(traced.fun_name, traced.jaxpr.jaxpr, checks)
+        _require_allowed(traced.fun_name, traced.jaxpr, checks)
         for_these = chosen or (default_export_platform(),)
         return _exported(traced, traced.where, traced.out_shardings, for_these, checks)
 
@@ -475,7 +475,7 @@ def _exported(
             f"export: `{name}` closes over values of a transformation that is running; pass them "
             "as arguments"
         )
-    jaxpr = _with_words(_with_constants_inside(read_jaxpr(closed.jaxpr), closed.consts))
+    jaxpr = _with_words(_with_constants_inside(read_jaxpr(closed), closed.consts))
     texts = {}
     scope, arguments = scope_of(closed.in_avals), argument_paths(traced.in_tree)
     for platform in dict.fromkeys(platforms):
@@ -575,9 +575,7 @@ def _choosing_text(
     traced = jit(chosen).trace(*map(struct_of, types, (None, *first.in_shardings)))
     if where.shardings:
         where = where._replace(shardings=(None, *where.shardings))
-    return _lowered(
-        traced, read_jaxpr(traced.jaxpr.jaxpr), where, out_shardings, first.platforms[0]
-    )[0]
+    return _lowered(traced, read_jaxpr(traced.jaxpr), where, out_shardings, first.platforms[0])[0]
 
 
 def _without_devices(sharding: Sharding | None) -> NamedSharding | None:
@@ -587,9 +585,9 @@ def _without_devices(sharding: Sharding | None) -> NamedSharding | None:
     return NamedSharding(sharding.mesh.abstract_mesh, sharding.spec)
 
 
-def _trace_vjp(name: str, closed: ClosedJaxpr, shardings: AbstractShardings) -> Traced:
+def _trace_vjp(name: str, closed: Jaxpr, shardings: AbstractShardings) -> Traced:
     """The function from arguments and cotangents of results to cotangents of arguments."""
-    jaxpr, count = consts_as_invars(read_jaxpr(closed.jaxpr)), len(closed.in_avals)
+    jaxpr, count = consts_as_invars(read_jaxpr(closed)), len(closed.in_avals)
 
     def pulled_back(*args_and_cts: Any) -> Any:
         args, cts = args_and_cts[:count], args_and_cts[count:]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -22,7 +23,7 @@ from glassjax.runtime.effects import AbstractToken, Token
 from glassjax.runtime.evaluation import evaluated_by_library, library_evaluation
 from glassjax.runtime.jax_params import read
 from glassjax.runtime.nesting import nested_calls
-from glassjax.runtime.printed_jaxpr import DebugInfo, PrintedEqn, as_printed
+from glassjax.runtime.printed_jaxpr import DebugInfo, PrintedEqn, printed_jaxpr
 from glassjax.settings.facades import make_module
 from glassjax.settings.names import list_public_names
 from glassjax.settings.tracers import Tracer
@@ -141,10 +142,10 @@ array_types = {np.ndarray, np.generic}
 
 
 class _Programs(type):
-    """The class of `Jaxpr`, to which programs with constants belong, and those without."""
+    """The class of `Jaxpr`, to which the programs that rules see belong too."""
 
     def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, core.Jaxpr | core.ClosedJaxpr)
+        return isinstance(x, core.Jaxpr)
 
 
 class Jaxpr(metaclass=_Programs):
@@ -162,7 +163,7 @@ class Jaxpr(metaclass=_Programs):
 
     >>> from glassjax.extend.core import ClosedJaxpr, Jaxpr
     >>> program = glassjax.make_jaxpr(lambda x: -x)(2.0)
-    >>> isinstance(program, Jaxpr), isinstance(program.jaxpr, Jaxpr), ClosedJaxpr is Jaxpr
+    >>> isinstance(program, Jaxpr), program.jaxpr is program, ClosedJaxpr is Jaxpr
     (True, True, True)
     >>> ClosedJaxpr(Jaxpr([], program.invars, program.outvars, program.eqns), [])
     { lambda ; a:f32[]. let b:f32[] = neg a in (b,) }
@@ -179,13 +180,10 @@ class Jaxpr(metaclass=_Programs):
         is_high: bool = False,
         consts: Sequence[Any] | None = None,
     ) -> Any:
-        if isinstance(constvars, core.ClosedJaxpr):
-            constvars = constvars.jaxpr
         if isinstance(constvars, core.Jaxpr):
-            return as_printed(core.ClosedJaxpr(constvars, list(invars or ())))
+            return replace(printed_jaxpr(constvars), consts=[*(invars or ())])
         parts = [*constvars], [*(invars or ())], [*(eqns or ())], [*(outvars or ())]
-        program = as_printed(core.ClosedJaxpr(core.Jaxpr(*parts), []), lambda: debug_info)
-        return program.jaxpr if consts is None else core.ClosedJaxpr(program.jaxpr, [*consts])
+        return printed_jaxpr(core.Jaxpr(*parts, [*(consts or ())]), lambda: debug_info)
 
 
 ClosedJaxpr = Jaxpr
@@ -238,8 +236,6 @@ def jaxprs_in_params(params: dict[str, Any]) -> Iterator[core.Jaxpr]:
         for each in value if isinstance(value, tuple | list) else (value,):
             if isinstance(each, core.Jaxpr):
                 yield each
-            elif isinstance(each, core.ClosedJaxpr):
-                yield each.jaxpr
 
 
 def subjaxprs(jaxpr: core.Jaxpr) -> Iterator[core.Jaxpr]:
@@ -366,7 +362,7 @@ def register_call_primitive_rules(
     def call_impl(*args: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
         if call_jaxpr.constvars:
             args = (*call_jaxpr.consts, *args)
-            call_jaxpr = consts_as_invars(call_jaxpr.jaxpr)
+            call_jaxpr = consts_as_invars(call_jaxpr)
         return core.bind(prim, *args, call_jaxpr=call_jaxpr, **params)
 
     attributes.bind = call_impl
@@ -448,7 +444,7 @@ def _swap(ref: Any, value: Any, *transforms: Any, tree: Any) -> Any:
 def _bind_params_with_function(primitive: Primitive, params: dict[str, Any]) -> dict[str, Any]:
     """The parameters; the function with the derivative is the first of `subfuns`."""
     program = read(primitive, params)["jaxpr"]
-    return {**params, "subfuns": (wrap_init(jaxpr_as_fun(core.ClosedJaxpr(program, []))),)}
+    return {**params, "subfuns": (wrap_init(jaxpr_as_fun(program)),)}
 
 
 def _bind_without_function(

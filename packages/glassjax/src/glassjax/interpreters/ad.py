@@ -5,7 +5,7 @@ from typing import Any
 
 import glassjax_stage2 as stage2
 import glassjax_stage4 as stage4
-from glassjax.core import ClosedJaxpr, Jaxpr
+from glassjax.core import Jaxpr
 from glassjax.lax.elementwise import add_any_p as add_jaxvals_p
 from glassjax.primitives.methods import as_list, as_result, is_undefined_primal
 from glassjax.runtime.evaluation import evaluated_by_library
@@ -224,8 +224,8 @@ def backward_pass(
 
 @evaluated_by_library
 def jvp_jaxpr(
-    jaxpr: ClosedJaxpr, nonzeros: Sequence[bool], instantiate: bool | Sequence[bool]
-) -> tuple[ClosedJaxpr, list[bool]]:
+    jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiate: bool | Sequence[bool]
+) -> tuple[Jaxpr, list[bool]]:
     """The program of forward-mode differentiation of a program.
 
     Arguments:
@@ -241,11 +241,11 @@ def jvp_jaxpr(
     count = len(jaxpr.out_avals)
     forced = [instantiate] * count if isinstance(instantiate, bool) else list(instantiate)
     flags = (*[False] * len(jaxpr.consts), *nonzeros)
-    whole = consts_as_invars(read_jaxpr(jaxpr.jaxpr))
+    whole = consts_as_invars(read_jaxpr(jaxpr))
     program, consts, found = jit_rules.jvp_jaxpr(whole, flags, tuple(forced))
     consts = [*consts, *jaxpr.consts]
     constvars, invars = program.invars[: len(consts)], program.invars[len(consts) :]
-    return ClosedJaxpr(Jaxpr(constvars, invars, program.eqns, program.outvars), consts), found
+    return Jaxpr(constvars, invars, program.eqns, program.outvars, consts), found
 
 
 __all__ = [

@@ -7,7 +7,7 @@ results and their batch axes, in lists if `primitive.multiple_results`.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from glassjax.core import ClosedJaxpr, jaxpr_as_fun
+from glassjax.core import Jaxpr, jaxpr_as_fun
 from glassjax.extend import linear_util as lu
 from glassjax.interpreters.ad import Rule, RulesByJAX
 from glassjax.primitives.axes import AxisData, axis_data, map_flat
@@ -147,11 +147,11 @@ def batch_subtrace(
 
 @evaluated_by_library
 def batch_jaxpr_axes(
-    closed_jaxpr: ClosedJaxpr,
+    closed_jaxpr: Jaxpr,
     axis_data: AxisData,
     in_axes: Sequence[BatchDim],
     out_axes_dest: Sequence[Any],
-) -> tuple[ClosedJaxpr, list[bool]]:
+) -> tuple[Jaxpr, list[bool]]:
     """The program of whole batches.
 
     Arguments:

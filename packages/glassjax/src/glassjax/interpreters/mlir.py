@@ -298,7 +298,7 @@ def jaxpr_subcomp(
     Returns:
         The results as MLIR values, and `tokens`.
     """
-    return _call_jaxpr(ctx, jaxpr.jaxpr, [*consts_for_constvars, *args]), tokens
+    return _call_jaxpr(ctx, jaxpr, [*consts_for_constvars, *args]), tokens
 
 
 def core_call_lowering(
@@ -314,7 +314,7 @@ def core_call_lowering(
         params: other parameters of the primitive, ignored.
     """
     consts = [ir_constant(const) for const in call_jaxpr.consts]
-    return _call_jaxpr(ctx.module_context, call_jaxpr.jaxpr, [*consts, *args])
+    return _call_jaxpr(ctx.module_context, call_jaxpr, [*consts, *args])
 
 
 def _append(module: Any, functions: Sequence[str]) -> list[Any]:
@@ -351,7 +351,7 @@ class lower_fun:
         arrays_fun = lambda *xs: self.function(*xs, **params)  # noqa: E731
         closed = trace_to_jaxpr(arrays_fun, ctx.avals_in, "lowering", self.function)
         consts = [ir_constant(const) for const in closed.consts]
-        return _call_jaxpr(ctx.module_context, closed.jaxpr, [*consts, *operands])
+        return _call_jaxpr(ctx.module_context, closed, [*consts, *operands])
 
 
 def emit_python_callback(
@@ -392,7 +392,7 @@ def emit_python_callback(
         return list(call(on_host, tuple(result_avals), *arrays))
 
     closed = trace_to_jaxpr(callback_program, operand_avals, "lowering", callback)
-    return _call_jaxpr(ctx.module_context, closed.jaxpr, operands), token, closed
+    return _call_jaxpr(ctx.module_context, closed, operands), token, closed
 
 
 def _prefix_functions(functions: Sequence[str], prefix: str) -> list[str]:

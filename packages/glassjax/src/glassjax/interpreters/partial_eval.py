@@ -1,6 +1,7 @@
 """Partial evaluation and jaxprs, under the names of `jax.interpreters.partial_eval`."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -76,7 +77,7 @@ def trace_to_jaxpr_dynamic(
         The jaxpr, the types of its results, and the values of its constants.
     """
     closed = _trace_to_jaxpr(fun.call_wrapped, in_avals, "trace_to_jaxpr_dynamic", fun.f)
-    return printed_jaxpr(closed.jaxpr), closed.out_avals, closed.consts
+    return printed_jaxpr(closed), closed.out_avals, closed.consts
 
 
 @evaluated_by_library
@@ -139,46 +140,38 @@ def dce_jaxpr(
 
 
 def dce_jaxpr_consts(
-    jaxpr: core.Jaxpr | core.ClosedJaxpr,
+    jaxpr: core.Jaxpr,
     used_outputs: Sequence[bool],
     instantiate: bool | Sequence[bool] = False,
-) -> tuple[core.Jaxpr | core.ClosedJaxpr, list[bool], list[bool]]:
+) -> tuple[core.Jaxpr, list[bool], list[bool]]:
     """As `dce_jaxpr`, for the constants and then the arguments.
 
     Arguments:
-        jaxpr: the program, closed or not.
+        jaxpr: the program.
         used_outputs: as in `dce_jaxpr`.
         instantiate: flags of constants and arguments to keep in any case, or one flag for all.
 
     Returns:
-        The smaller jaxpr, closed if the given one is; flags of the kept constants; and flags of the
-        kept arguments.
+        The smaller jaxpr, flags of the kept constants, and flags of the kept arguments.
     """
-    inner = jaxpr if isinstance(jaxpr, core.Jaxpr) else jaxpr.jaxpr
-    count, whole = len(inner.constvars), consts_as_invars(inner)
-    smaller, used = dce_jaxpr(whole, used_outputs, instantiate)
+    count = len(jaxpr.constvars)
+    smaller, used = dce_jaxpr(consts_as_invars(jaxpr), used_outputs, instantiate)
     kept = sum(used[:count])
-    opened = core.Jaxpr(smaller.invars[:kept], smaller.invars[kept:], smaller.eqns, smaller.outvars)
-    if isinstance(jaxpr, core.Jaxpr):
-        return opened, used[:count], used[count:]
-    consts = [const for const, keep in zip(jaxpr.consts, used[:count], strict=True) if keep]
-    return core.ClosedJaxpr(opened, consts), used[:count], used[count:]
+    consts = [const for const, keep in zip(jaxpr.consts, used, strict=False) if keep]
+    constvars, invars = smaller.invars[:kept], smaller.invars[kept:]
+    closed = core.Jaxpr(constvars, invars, smaller.eqns, smaller.outvars, consts)
+    return closed, used[:count], used[count:]
 
 
-def prune_closed_jaxpr_outputs(
-    jaxpr: core.ClosedJaxpr, used_outputs: Sequence[bool]
-) -> core.ClosedJaxpr:
+def prune_closed_jaxpr_outputs(jaxpr: core.Jaxpr, used_outputs: Sequence[bool]) -> core.Jaxpr:
     """The same program with only the chosen results."""
-    inner = jaxpr.jaxpr
-    outvars = [out for out, used in zip(inner.outvars, used_outputs, strict=True) if used]
-    return core.ClosedJaxpr(
-        core.Jaxpr(inner.constvars, inner.invars, inner.eqns, outvars), jaxpr.consts
-    )
+    outvars = [out for out, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
+    return replace(jaxpr, outvars=outvars)
 
 
-def close_jaxpr(jaxpr: core.Jaxpr) -> core.ClosedJaxpr:
-    """A jaxpr without constants, as a `ClosedJaxpr`."""
-    return core.ClosedJaxpr(jaxpr, [])
+def close_jaxpr(jaxpr: core.Jaxpr) -> core.Jaxpr:
+    """The jaxpr itself, which is closed if it has no constants."""
+    return jaxpr
 
 
 def convert_constvars_jaxpr(jaxpr: core.Jaxpr) -> core.Jaxpr:
@@ -186,20 +179,16 @@ def convert_constvars_jaxpr(jaxpr: core.Jaxpr) -> core.Jaxpr:
     return consts_as_invars(jaxpr)
 
 
-def move_binders_to_back(
-    closed_jaxpr: core.ClosedJaxpr, to_move: Sequence[bool]
-) -> core.ClosedJaxpr:
+def move_binders_to_back(jaxpr: core.Jaxpr, to_move: Sequence[bool]) -> core.Jaxpr:
     """The same program with the chosen arguments after the others."""
-    jaxpr = closed_jaxpr.jaxpr
     marked = list(zip(to_move, jaxpr.invars, strict=True))
     invars = [var for moves, var in marked if not moves] + [var for moves, var in marked if moves]
-    moved = core.Jaxpr(jaxpr.constvars, invars, jaxpr.eqns, jaxpr.outvars)
-    return core.ClosedJaxpr(moved, closed_jaxpr.consts)
+    return replace(jaxpr, invars=invars)
 
 
 def partial_eval_jaxpr_nounits(
-    jaxpr: core.ClosedJaxpr, unknowns: Sequence[bool], instantiate: bool | Sequence[bool]
-) -> tuple[core.ClosedJaxpr, core.ClosedJaxpr, list[bool], list[ShapedArray]]:
+    jaxpr: core.Jaxpr, unknowns: Sequence[bool], instantiate: bool | Sequence[bool]
+) -> tuple[core.Jaxpr, core.Jaxpr, list[bool], list[ShapedArray]]:
     """Split a program into its known part, which can run at once, and its unknown part.
 
     Arguments:
@@ -212,12 +201,12 @@ def partial_eval_jaxpr_nounits(
         the program of the residuals and the unknown arguments; flags of the unknown results; and
         the types of the residuals.
     """
-    count = len(jaxpr.jaxpr.outvars)
+    count = len(jaxpr.outvars)
     forced = [instantiate] * count if isinstance(instantiate, bool) else list(instantiate)
-    parts = partial_eval_jaxpr(read_jaxpr(jaxpr.jaxpr), unknowns, forced)
+    parts = partial_eval_jaxpr(read_jaxpr(jaxpr), unknowns, forced)
     residuals = parts.unknown.in_avals[: parts.num_residuals]
     known, unknown = map(printed_jaxpr, (parts.known, parts.unknown))
-    return close_jaxpr(known), close_jaxpr(unknown), parts.unknown_outs, residuals
+    return known, unknown, parts.unknown_outs, residuals
 
 
 __all__ = [

@@ -297,7 +297,6 @@ dot_general_p: Primitive
 dynamic_slice_p: Primitive
 dynamic_update_slice_p: Primitive
 effectful_call_exported_p: Primitive
-effectful_ffi_call_p: Primitive
 eig_p: Primitive
 eigh_p: Primitive
 empty2_p: Primitive
@@ -314,7 +313,6 @@ exp2_p: Primitive
 expi_p: Primitive
 expm1_p: Primitive
 expn_p: Primitive
-ffi_call_p: Primitive
 fft_p: Primitive
 floor_p: Primitive
 fresnel_cos_p: Primitive

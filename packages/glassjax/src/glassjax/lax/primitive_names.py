@@ -122,7 +122,7 @@ def composite(
     def composite_transpose(cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
         avals = [x.aval if isinstance(x, UndefPrimal) else typeof(x) for x in operands]
         closed = trace_to_jaxpr(partial(results, **params), avals, "transposition", function)
-        program = consts_as_invars(closed.jaxpr)
+        program = consts_as_invars(closed)
         return backward_pass(program, [*closed.consts, *operands], cts)[len(closed.consts) :]
 
     types = types_by(results)

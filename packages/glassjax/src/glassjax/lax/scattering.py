@@ -680,7 +680,7 @@ def scatter_apply(
     """
     scalar = ShapedArray((), typeof(operand).dtype)
     closed = trace_to_jaxpr(lambda x: [cast(func(x), scalar)], [scalar], "scatter_apply", func)
-    if calls_host(closed.jaxpr):
+    if calls_host(closed):
         raise host_call_error("scatter_apply", "function")
     if closed.consts:
         raise NotImplementedError(
@@ -697,5 +697,5 @@ def scatter_apply(
         indices_are_sorted,
         unique_indices,
         mode,
-        jaxpr=closed.jaxpr,
+        jaxpr=closed,
     )

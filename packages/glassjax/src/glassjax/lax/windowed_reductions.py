@@ -446,7 +446,7 @@ def _select_and_gather_lower(
         which = compare(x, y)
         return [elementwise.select(which, x, y), elementwise.select(which, t, u)]
 
-    jaxpr = trace_to_jaxpr(computation, [scalar] * 4, "lowering", None).jaxpr
+    jaxpr = trace_to_jaxpr(computation, [scalar] * 4, "lowering", None)
     # Padding and gaps lose to all other numbers, and their tangents are 0.
     inits = [b.constant(never(out.dtype), scalar), b.constant(0, scalar)]
     # A reduction of pairs: the first result is the selected elements, the second their tangents.
@@ -555,7 +555,7 @@ def _scatter_add_lower(
 ) -> list[Value]:
     scalar = ShapedArray((), x.aval.dtype)
     compare = SELECTIONS[select][0]
-    which = trace_to_jaxpr(lambda x, y: [compare(x, y)], [scalar] * 2, "lowering", None).jaxpr
+    which = trace_to_jaxpr(lambda x, y: [compare(x, y)], [scalar] * 2, "lowering", None)
     add = stage_computation("add", elementwise.add, [scalar], stage2.tree_flatten(0)[1])
     zero = b.constant(0, scalar)
     operands = [x, source, zero]
@@ -687,15 +687,14 @@ def _select_and_scatter_lower(
         f'"stablehlo.select_and_scatter"({names}) <{{'
         f"window_dimensions = {int_array(window_dimensions)}, "
         f"window_strides = {int_array(window_strides)}, padding = {int_pairs(padding)}}}> "
-        f"({region(b, closed.jaxpr)}, {region(b, combine)}) : {signature(operands, out_avals)}",
+        f"({region(b, closed)}, {region(b, combine)}) : {signature(operands, out_avals)}",
         *out_avals,
     )
 
 
 def _run_program(program: Any, consts: Sequence[Any], x: Any, y: Any) -> list[Any]:
     """The results of a jaxpr, closed or with its constants beside it."""
-    jaxpr: Jaxpr = program.jaxpr
-    return eval_jaxpr(jaxpr, consts or program.consts, x, y)
+    return eval_jaxpr(program, consts or program.consts, x, y)
 
 
 def _select_and_scatter_vmap(

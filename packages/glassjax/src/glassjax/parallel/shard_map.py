@@ -767,7 +767,7 @@ def map_parts(
         closed = stage_body(lambda *x: tree_to_arrays(flat(*x)), parts, caller, fun, names)
     out_specs = out_specs_of(closed.out_avals)
     specs = [*[WHOLE] * len(closed.consts), *in_specs]
-    jaxpr = consts_as_invars(closed.jaxpr)
+    jaxpr = consts_as_invars(closed)
     outs = apply_parts([*closed.consts, *leaves], jaxpr, manual, specs, out_specs)
     return list(map(manual.as_outside, outs, out_specs))
 

@@ -39,7 +39,7 @@ from glassjax_stage2.shaped_array import Shape, float0
 from glassjax_stage2.source import name_of
 from glassjax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from glassjax_stage2.vmap_rules import elementwise as vmap_elementwise
-from glassjax_stage3 import ClosedJaxpr, Jaxpr, abstract_eval_rules
+from glassjax_stage3 import Jaxpr, abstract_eval_rules
 from glassjax_stage3.abstract_eval import arithmetic
 from glassjax_stage3.lowering_rules import elementwise as lower_elementwise
 from glassjax_stage3.staging import trace_to_jaxpr
@@ -101,7 +101,7 @@ def results_of(function: Callable[..., Any]) -> Callable[..., list[Any]]:
 
 def _program(
     function: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray], params: dict[str, Any]
-) -> ClosedJaxpr:
+) -> Jaxpr:
     def listed_fun(*operands: Any) -> Sequence[Any]:
         out = function(*operands, **params)
         if not isinstance(out, list | tuple):
@@ -139,7 +139,7 @@ def types_by(function: Callable[..., Sequence[Any]]) -> Rule:
     """
 
     def function_type(*avals: ShapedArray, **params: Any) -> list[ShapedArray]:
-        return _program(function, avals, params).jaxpr.out_avals
+        return _program(function, avals, params).out_avals
 
     return function_type
 
@@ -167,9 +167,9 @@ def lower_by(function: Callable[..., Sequence[Any]]) -> Rule:
     ) -> list[stage3.lowering.Value]:
         closed = _program(function, [type_on_device(x.aval) for x in operands], params)
         location = b.location
-        typed = zip(closed.consts, closed.jaxpr.constvars, strict=True)  # numpy's may have 64 bits
+        typed = zip(closed.consts, closed.constvars, strict=True)  # numpy's may have 64 bits
         consts = [lower_array(b, np.asarray(const, var.aval.dtype)) for const, var in typed]
-        outs = b.lower_jaxpr(closed.jaxpr, [*consts, *operands])
+        outs = b.lower_jaxpr(closed, [*consts, *operands])
         # the equations of the program have moved it
         b.location = location
         return outs
@@ -570,7 +570,7 @@ def lower_by_primitives(function: Callable[..., Any]) -> Rule:
     @lru_cache(maxsize=128)
     def primitives_program(in_avals: tuple[ShapedArray, ...]) -> Jaxpr:
         with set_number_types(_NUMBERS_OF_64_BITS):
-            return trace_to_jaxpr(lambda *xs: [function(*xs)], in_avals, "lowering", None).jaxpr
+            return trace_to_jaxpr(lambda *xs: [function(*xs)], in_avals, "lowering", None)
 
     def primitives_lower(
         b: stage3.lowering.FunctionBuilder,

@@ -28,7 +28,7 @@ from glassjax_stage2.shaped_array import aval_rules
 from glassjax_stage2.tree import PyTreeDef
 from glassjax_stage2.vmap import move_batch_dim, vmap_flat
 from glassjax_stage2.vmap_rules import elementwise as vmap_elementwise
-from glassjax_stage3 import ClosedJaxpr, Jaxpr
+from glassjax_stage3 import Jaxpr
 from glassjax_stage3.jaxpr import inner_jaxprs
 from glassjax_stage3.lowering import mlir_type, signature
 from glassjax_stage3.staging import trace_to_jaxpr
@@ -150,8 +150,8 @@ class FlatFunction(arguments.FlatFunction):
 
 @checking_arguments
 @functools.wraps(stage3.jaxpr_as_fun)
-def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
-    program = ClosedJaxpr(read_jaxpr(closed_jaxpr.jaxpr), closed_jaxpr.consts)
+def jaxpr_as_fun(jaxpr: Jaxpr) -> Callable[..., list[Any]]:
+    program = read_jaxpr(jaxpr)
     return evaluated_by_library(stage3.jaxpr_as_fun(program))
 
 

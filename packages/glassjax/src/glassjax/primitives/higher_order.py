@@ -213,7 +213,7 @@ def declare_program(
     ...     steps=None,
     ... )
     >>> def f(x):
-    ...     jaxpr = core.trace_to_jaxpr(lambda x: [x * x], [core.typeof(x)], "twice", None).jaxpr
+    ...     jaxpr = core.trace_to_jaxpr(lambda x: [x * x], [core.typeof(x)], "twice", None)
     ...     return core.bind(twice_p, x, jaxpr=jaxpr)[0]
     >>> glassjax.jit(f)(3.0), glassjax.grad(f)(3.0)
     (Array(81., dtype=float32, weak_type=True), Array(108., dtype=float32, weak_type=True))
@@ -548,4 +548,4 @@ def staged_call(
     def finish_call(outs: Sequence[Any]) -> Any:
         return out_tree.unflatten(map(to_array, outs))
 
-    return consts_as_invars(closed.jaxpr), [*closed.consts, *leaves], finish_call
+    return consts_as_invars(closed), [*closed.consts, *leaves], finish_call

@@ -22,7 +22,7 @@ from glassjax.xla import trees
 from glassjax_stage2 import Primitive, ShapedArray, astype, typeof
 from glassjax_stage2.source import name_of
 from glassjax_stage2.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
-from glassjax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from glassjax_stage3 import Jaxpr, JaxprEqn, Var
 from glassjax_stage3.abstract_eval import abstract_eval
 from glassjax_stage3.executable import CompiledJaxpr
 from glassjax_stage3.jaxpr import consts_as_invars
@@ -54,7 +54,7 @@ def stage_body(
     caller: str,
     fun: Any,
     argument_names: Callable[[], Sequence[str]] = lambda: (),
-) -> ClosedJaxpr:
+) -> Jaxpr:
     """The program of `f`, a function of arrays that returns a list, on behalf of `caller`."""
     trace = types_here().interpreter(BodyTrace)(caller, fun)
     trace.argument_names = argument_names
@@ -68,18 +68,18 @@ def stage_to_jaxpr(
 ) -> tuple[Jaxpr, list[Any]]:
     """`stage_body` for internal functions: the program, constants first, and the constants."""
     closed = stage_body(f, in_avals, caller, None)
-    return consts_as_invars(closed.jaxpr), closed.consts
+    return consts_as_invars(closed), closed.consts
 
 
 def stage_with_carry(
     caller: str,
     fun: Any,
-    stage: Callable[[list[ShapedArray]], ClosedJaxpr],
+    stage: Callable[[list[ShapedArray]], Jaxpr],
     carry_tree_of: Callable[[], PyTreeDef],
     in_tree: PyTreeDef,
     init: Sequence[Any],
     counts: bool = False,
-) -> tuple[ClosedJaxpr, list[Any]]:
+) -> tuple[Jaxpr, list[Any]]:
     """The program of a body, and the initial carry.
 
     The output of one iteration is the input of the next, so types must agree. A Python number in

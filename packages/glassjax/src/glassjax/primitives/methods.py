@@ -1,7 +1,8 @@
 """Methods that primitives, jaxprs and types have in JAX, and their effects."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
@@ -15,7 +16,7 @@ from glassjax_stage1.interpreter import set_interpreter
 from glassjax_stage2 import Primitive, ShapedArray, impl_rules
 from glassjax_stage2.source import Source
 from glassjax_stage2.tangent import tangent_type
-from glassjax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, abstract_eval_rules
+from glassjax_stage3 import Jaxpr, JaxprEqn, abstract_eval_rules
 from glassjax_stage3.abstract_eval import abstract_eval
 from glassjax_stage3.jaxpr import inner_jaxprs
 from glassjax_stage4 import UndefPrimal
@@ -226,23 +227,23 @@ def _get_bind_params(primitive: Primitive, params: dict[str, Any]) -> dict[str, 
 
 def _effects(program: Any) -> set[Effect]:
     """The effects of the program."""
-    return effects_of(program.jaxpr if isinstance(program, ClosedJaxpr) else program)
+    return effects_of(program)
 
 
-def _replace(program: Any, **changes: Any) -> Any:
-    """The same with other values of some attributes."""
-    fields = {
-        JaxprEqn: ("primitive", "invars", "outvars", "params", "source"),
-        Jaxpr: ("constvars", "invars", "eqns", "outvars"),
-        ClosedJaxpr: ("jaxpr", "consts"),
-    }
-    names = next(found for cls, found in fields.items() if isinstance(program, cls))
-    return type(program)(**{name: changes.get(name, getattr(program, name)) for name in names})
+def _replace(program: Any, *, jaxpr: Jaxpr | None = None, **changes: Any) -> Any:
+    """The same with other values of some attributes.
+
+    `jaxpr` stands for all attributes of a jaxpr but its constants.
+    """
+    if jaxpr is not None:
+        program = replace(jaxpr, consts=program.consts)
+    names = {field.name for field in fields(program)}
+    return replace(program, **{name: x for name, x in changes.items() if name in names})
 
 
-def _jaxpr_attribute(name: str) -> property:
-    """An attribute of the jaxpr of a closed one, without a docstring."""
-    return property(lambda closed: getattr(closed.jaxpr, name))
+def _with_consts(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
+    """The same program with these values of its constants."""
+    return replace(jaxpr, consts=[*consts])
 
 
 class EqnContext(NamedTuple):
@@ -259,27 +260,22 @@ class EqnContext(NamedTuple):
 
 
 def _set_methods_of_jaxprs() -> None:
-    eqn, jaxpr, closed_jaxpr = JaxprEqn, Jaxpr, ClosedJaxpr  # type: tuple[Any, Any, Any]
-    for cls in (eqn, jaxpr, closed_jaxpr):
+    eqn, jaxpr = JaxprEqn, Jaxpr  # type: tuple[Any, Any]
+    for cls in (eqn, jaxpr):
         cls.effects = property(lambda program: _effects(program))  # without a docstring
         cls.replace = _replace
     eqn.source_info = property(lambda eqn: eqn.source)
     source: Any = Source
     source.name_stack = property(lambda source: NameStack())
     eqn.ctx = property(lambda eqn: EqnContext())
-    # A jaxpr among the parameters of an equation has no constants, and can be read like a closed
-    # one.
-    jaxpr.jaxpr = property(lambda jaxpr: jaxpr)
-    jaxpr.consts = jaxpr.literals = property(lambda jaxpr: [])
+    jaxpr.jaxpr = property(lambda jaxpr: jaxpr)  # for programs written when JAX had two classes
+    jaxpr.literals = property(lambda jaxpr: jaxpr.consts)
     jaxpr.debug_info = None
-    jaxpr.is_high = closed_jaxpr.is_high = False
-    closed_jaxpr.literals = property(lambda closed: closed.consts)
-    # And a closed jaxpr can be read like a jaxpr, since JAX has one class for both.
-    for name in ("constvars", "invars", "outvars"):
-        setattr(closed_jaxpr, name, _jaxpr_attribute(name))
-    for cls in (jaxpr, closed_jaxpr):
-        cls.all_invars = property(lambda program: [*program.constvars, *program.invars])
-        cls.num_consts = property(lambda program: len(program.constvars))
+    jaxpr.is_high = False
+    jaxpr.all_invars = property(lambda jaxpr: [*jaxpr.constvars, *jaxpr.invars])
+    jaxpr.num_consts = property(lambda jaxpr: len(jaxpr.constvars))
+    _with_consts.__name__ = "with_consts"
+    jaxpr.with_consts = _with_consts
 
 
 def _set_methods_of_types() -> None:

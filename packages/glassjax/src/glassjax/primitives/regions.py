@@ -77,11 +77,10 @@ def _stage(caller: str, computation: Callable[..., Any], scalars: Avals, tree: A
             raise TypeError(f"{caller}: the computation takes {expected} but returned {found}")
         return leaves
 
-    closed = trace_to_jaxpr(flat, [*scalars, *scalars], caller, computation)
-    jaxpr = closed.jaxpr
+    jaxpr = trace_to_jaxpr(flat, [*scalars, *scalars], caller, computation)
     if calls_host(jaxpr):
         raise host_call_error(caller, "computation")
-    if any(isinstance(x, Tracer) or typeof(x).shape for x in closed.consts):
+    if any(isinstance(x, Tracer) or typeof(x).shape for x in jaxpr.consts):
         raise NotImplementedError(
             f"{caller}: the computation uses an array from outside, which a computation on "
             "elements cannot; only numbers can be closed over"
@@ -89,7 +88,7 @@ def _stage(caller: str, computation: Callable[..., Any], scalars: Avals, tree: A
     # Numbers become literals: the region's only arguments are the elements.
     numbers: dict[Any, Any] = {
         var: Literal(np.asarray(x)[()], var.aval)
-        for var, x in zip(jaxpr.constvars, closed.consts, strict=True)
+        for var, x in zip(jaxpr.constvars, jaxpr.consts, strict=True)
     }
     eqns = [
         JaxprEqn(
@@ -188,4 +187,4 @@ def _program(
     def flat(*operands: Any) -> list[Any]:
         return results_of(function)(*operands, **dict(params))
 
-    return trace_to_jaxpr(flat, in_avals, "lowering", function).jaxpr
+    return trace_to_jaxpr(flat, in_avals, "lowering", function)

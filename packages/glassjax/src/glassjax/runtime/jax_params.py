@@ -16,7 +16,7 @@ from glassjax.runtime.inlining import Inline
 from glassjax.settings.tracers import printed_type
 from glassjax.shardings.mesh import Mesh
 from glassjax_stage2 import Primitive, ShapedArray
-from glassjax_stage3 import ClosedJaxpr, Jaxpr, abstract_eval_rules
+from glassjax_stage3 import Jaxpr, abstract_eval_rules
 from glassjax_stage3.jaxpr import JaxprEqn, Var
 
 Params = dict[str, Any]
@@ -54,8 +54,6 @@ def read(primitive: Primitive, params: Params) -> Params:
 def _read_value(x: Any) -> Any:
     if isinstance(x, Jaxpr):
         return read_jaxpr(x)
-    if isinstance(x, ClosedJaxpr):
-        return ClosedJaxpr(read_jaxpr(x.jaxpr), x.consts)
     if isinstance(x, tuple) and any(isinstance(each, Jaxpr) for each in x):
         values = map(_read_value, x)
         return x._make(values) if hasattr(x, "_make") else tuple(values)
@@ -70,7 +68,8 @@ def read_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
     given, program = _read.get(jaxpr, ((), None))
     if program is None or given != tuple(jaxpr.eqns):
         given = tuple(jaxpr.eqns)
-        program = Jaxpr(jaxpr.constvars, jaxpr.invars, list(map(_read_eqn, given)), jaxpr.outvars)
+        eqns = list(map(_read_eqn, given))
+        program = Jaxpr(jaxpr.constvars, jaxpr.invars, eqns, jaxpr.outvars, jaxpr.consts)
         _read[jaxpr] = given, program
     return program
 

@@ -36,7 +36,7 @@ from glassjax.shardings.sharding import (
     sharding_from_tiles,
 )
 from glassjax_stage2 import Primitive, ShapedArray
-from glassjax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from glassjax_stage3 import Jaxpr, JaxprEqn, Var
 from glassjax_stage3.abstract_eval import once_for_types
 from glassjax_stage3.executable import cached_by_jaxpr, device_type, jaxpr_of_primitive
 
@@ -401,14 +401,13 @@ def shardings_within(jaxpr: Jaxpr) -> list[Sharding]:
                 if _PLAIN.issuperset(map(type, items)):
                     continue
                 for each in items:
-                    inner = each.jaxpr if isinstance(each, ClosedJaxpr) else each
-                    if isinstance(inner, Sharding):
-                        found.append(inner)
-                    elif isinstance(inner, Mesh | AbstractMesh):
-                        found.append(NamedSharding(inner, PartitionSpec()))
-                    elif isinstance(inner, Jaxpr) and inner not in seen:
-                        seen.add(inner)
-                        pending.append(inner)
+                    if isinstance(each, Sharding):
+                        found.append(each)
+                    elif isinstance(each, Mesh | AbstractMesh):
+                        found.append(NamedSharding(each, PartitionSpec()))
+                    elif isinstance(each, Jaxpr) and each not in seen:
+                        seen.add(each)
+                        pending.append(each)
     return found
 
 

@@ -246,7 +246,7 @@ def trace(
     name, flat_fun = name_of(fun), FlatFunction(static, in_tree, has_kwargs=True)
     with timed(TRACED, name), refusing_recursion("jit", fun):
         closed = trace_to_jaxpr(flat_fun, in_avals, "jit", fun, argument_names)
-    jaxpr = consts_as_invars(closed.jaxpr)
+    jaxpr = consts_as_invars(closed)
     return Traced(name, jaxpr, closed.consts, in_tree, flat_fun.out_tree)
 
 

@@ -14,7 +14,7 @@ import glassjax_watch
 from glassjax.runtime import jax_params
 from glassjax.runtime.jax_params import Params, read_jaxpr
 from glassjax.settings.names import named
-from glassjax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from glassjax_stage3 import Jaxpr, JaxprEqn, Var
 from glassjax_stage3.jaxpr import Atom
 from glassjax_stage3.printing import LINE_WIDTH, all_names
 
@@ -344,31 +344,6 @@ class PrintedEqn(JaxprEqn):
     __repr__ = __str__
 
 
-class Looks:
-    """Mixin that shows a program in color, as a graph, and on a page."""
-
-    def pretty_print(self, *, use_color: bool | None = None) -> str:
-        """The text of the program, with colors, by default if it is printed on a terminal.
-
-        The environment variable `NO_COLOR` turns them off.
-        """
-        wanted = glassjax_watch.wants_color() if use_color is None else use_color
-        return glassjax_watch.in_color(_short(self)) if wanted else str(self)
-
-    def to_dot(self) -> str:
-        """The graph of the program as text for Graphviz's `dot`."""
-        return glassjax_watch.to_dot(_short(self))
-
-    def _repr_html_(self) -> str:
-        return glassjax_watch.to_html(_short(self))
-
-
-def _short(program: Any) -> Any:
-    """The program without the parameters that are at their defaults."""
-    jaxpr = read_jaxpr(program.jaxpr if isinstance(program, ClosedJaxpr) else program)
-    return ClosedJaxpr(jaxpr, program.consts) if isinstance(program, ClosedJaxpr) else jaxpr
-
-
 class DebugInfo(NamedTuple):
     """A description of a traced function, for messages.
 
@@ -390,7 +365,7 @@ class DebugInfo(NamedTuple):
         return self.func_src_info.partition(" ")[0]
 
 
-class PrintedJaxpr(Looks, Jaxpr):
+class PrintedJaxpr(Jaxpr):
     """A jaxpr whose text is JAX's, and so are its equations and inner programs."""
 
     _are_printed: bool
@@ -400,6 +375,11 @@ class PrintedJaxpr(Looks, Jaxpr):
     def debug_info(self) -> DebugInfo | None:
         """A description of the traced function, if there was one."""
         return self._describe()
+
+    @property
+    def jaxpr(self) -> "PrintedJaxpr":
+        """The program itself, for code that was written when JAX had closed jaxprs of their own."""
+        return self
 
     @property
     def eqns(self) -> list[JaxprEqn]:
@@ -417,34 +397,20 @@ class PrintedJaxpr(Looks, Jaxpr):
 
     __repr__ = __str__
 
+    def pretty_print(self, *, use_color: bool | None = None) -> str:
+        """The text of the program, with colors, by default if it is printed on a terminal.
 
-class PrintedClosedJaxpr(Looks, ClosedJaxpr):
-    """A closed jaxpr whose text is JAX's."""
+        The environment variable `NO_COLOR` turns them off.
+        """
+        wanted = glassjax_watch.wants_color() if use_color is None else use_color
+        return glassjax_watch.in_color(read_jaxpr(self)) if wanted else str(self)
 
-    @property
-    def debug_info(self) -> DebugInfo | None:
-        return self.jaxpr.debug_info  # type: ignore[attr-defined]
+    def to_dot(self) -> str:
+        """The graph of the program as text for Graphviz's `dot`."""
+        return glassjax_watch.to_dot(read_jaxpr(self))
 
-    def __str__(self) -> str:
-        return str(self.jaxpr)
-
-    __repr__ = __str__
-
-
-def as_printed(
-    closed: ClosedJaxpr, describe: Callable[[], DebugInfo | None] | None = None
-) -> ClosedJaxpr:
-    """The same program, whose text is JAX's, and so are attributes and methods of its parts.
-
-    Arguments:
-        closed: the program.
-        describe: returns a description of the traced function.
-    """
-    _set_methods()
-    jaxpr: Any = printed_jaxpr(closed.jaxpr)
-    if describe is not None:
-        jaxpr._describe = describe
-    return PrintedClosedJaxpr(jaxpr, closed.consts)
+    def _repr_html_(self) -> str:
+        return glassjax_watch.to_html(read_jaxpr(self))
 
 
 @cache
@@ -481,14 +447,25 @@ def _printed_value(value: Any) -> Any:
     return value
 
 
-def printed_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
-    """The same program, whose text is JAX's."""
+def printed_jaxpr(
+    jaxpr: Jaxpr, describe: Callable[[], DebugInfo | None] | None = None
+) -> PrintedJaxpr:
+    """The same program, whose text is JAX's, and so are attributes and methods of its parts.
+
+    Arguments:
+        jaxpr: the program.
+        describe: returns a description of the traced function.
+    """
+    _set_methods()
     if isinstance(jaxpr, PrintedJaxpr):
         return jaxpr
     same = _same.get(jaxpr)
     if same is None:
-        same = PrintedJaxpr(jaxpr.constvars, jaxpr.invars, [*jaxpr.eqns], jaxpr.outvars)
+        eqns = [*jaxpr.eqns]
+        same = PrintedJaxpr(jaxpr.constvars, jaxpr.invars, eqns, jaxpr.outvars, jaxpr.consts)
         _same[jaxpr] = same
+    if describe is not None:
+        same._describe = describe
     return same
 
 

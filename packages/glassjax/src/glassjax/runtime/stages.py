@@ -14,7 +14,7 @@ from glassjax.runtime.array import Array
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.pipeline import Compilation, checked_options
 from glassjax.runtime.places import Places, Shardings
-from glassjax.runtime.printed_jaxpr import as_printed
+from glassjax.runtime.printed_jaxpr import PrintedJaxpr, printed_jaxpr
 from glassjax.runtime.refs import RefsOfCall
 from glassjax.runtime.staging import struct_of
 from glassjax.runtime.symbolic_modules import dynamic
@@ -25,7 +25,7 @@ from glassjax.xla.executables import parsed
 from glassjax_stage2 import ShapedArray, Tracer, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.tree import PyTreeDef, tree_flatten, tree_leaves
-from glassjax_stage3 import ClosedJaxpr, Jaxpr
+from glassjax_stage3 import Jaxpr
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -156,11 +156,11 @@ class Traced(_Stage):
     """
 
     @property
-    def jaxpr(self) -> ClosedJaxpr:
+    def jaxpr(self) -> PrintedJaxpr:
         """The program."""
-        program, count = self._compilation.traced.jaxpr, len(self._compilation.traced.consts)
-        jaxpr = Jaxpr(program.invars[:count], program.invars[count:], program.eqns, program.outvars)
-        return as_printed(ClosedJaxpr(jaxpr, self._compilation.traced.consts))
+        program, consts = self._compilation.traced.jaxpr, self._compilation.traced.consts
+        variables = program.invars[: len(consts)], program.invars[len(consts) :]
+        return printed_jaxpr(Jaxpr(*variables, program.eqns, program.outvars, consts))
 
     @property
     def argument_names(self) -> Sequence[str]:

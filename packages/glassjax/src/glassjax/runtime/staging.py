@@ -10,7 +10,7 @@ from glassjax.errors.arguments import require_flags
 from glassjax.runtime import nesting, refs
 from glassjax.runtime.array import check_shape, type_of
 from glassjax.runtime.evaluation import evaluated_by_library
-from glassjax.runtime.printed_jaxpr import DebugInfo, as_printed
+from glassjax.runtime.printed_jaxpr import DebugInfo, PrintedJaxpr, printed_jaxpr
 from glassjax.runtime.signature import StaticArguments
 from glassjax.settings.names import wraps
 from glassjax.settings.tracers import dtype_name
@@ -23,7 +23,6 @@ from glassjax_stage2.errors import shown
 from glassjax_stage2.shaped_array import aval_rules, dialect
 from glassjax_stage2.source import name_of
 from glassjax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path
-from glassjax_stage3 import ClosedJaxpr
 from glassjax_stage3.staging import abstractify, trace_to_jaxpr
 
 
@@ -173,7 +172,7 @@ def make_jaxpr(
     axis_env: None = ...,
     *,
     return_shape: Literal[False] = ...,
-) -> Callable[..., ClosedJaxpr]: ...
+) -> Callable[..., PrintedJaxpr]: ...
 @overload
 def make_jaxpr(
     fun: Callable[..., Any],
@@ -181,7 +180,7 @@ def make_jaxpr(
     axis_env: None = ...,
     *,
     return_shape: Literal[True],
-) -> Callable[..., tuple[ClosedJaxpr, Any]]: ...
+) -> Callable[..., tuple[PrintedJaxpr, Any]]: ...
 @overload
 def make_jaxpr(
     fun: Callable[..., Any],
@@ -206,7 +205,7 @@ def make_jaxpr(
 
     Returns:
         A function of the same arguments, whose values are ignored: anything with a shape and dtype
-        may replace an array. It returns a `ClosedJaxpr`, or with `return_shape` a pair of the
+        may replace an array. It returns a `Jaxpr`, or with `return_shape` a pair of the
         jaxpr and the result with a `ShapeDtypeStruct` for each array.
 
     Raises:
@@ -229,7 +228,7 @@ def make_jaxpr(
 
     @evaluated_by_library
     @wraps(fun)
-    def staged_fun(*args: Any, **kwargs: Any) -> ClosedJaxpr | tuple[ClosedJaxpr, Any]:
+    def staged_fun(*args: Any, **kwargs: Any) -> PrintedJaxpr | tuple[PrintedJaxpr, Any]:
         static, args, kwargs = static_arguments.split(args, kwargs)
         with nesting.for_readers():
             closed, out = _stage(static_arguments.fill(static), args, kwargs)
@@ -266,14 +265,14 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return tree_map(struct_of, _stage(fun, args, kwargs)[1])
 
 
-def _stage(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[ClosedJaxpr, Any]:
+def _stage(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[PrintedJaxpr, Any]:
     """The program of a call, and its result with tracers in place of arrays.
 
     The arrays of its references are arguments and results of the program.
     """
     given, rest, places = refs.split_refs("make_jaxpr", (args, kwargs))
 
-    def stage_with_refs(outer: Sequence[refs.Ref]) -> tuple[ClosedJaxpr, Any]:
+    def stage_with_refs(outer: Sequence[refs.Ref]) -> tuple[PrintedJaxpr, Any]:
         if not (given or outer):
             return _stage_alone(fun, args, kwargs)
         with_values = refs.program_with_refs(fun, places, outer)
@@ -285,7 +284,7 @@ def _stage(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[ClosedJaxpr
     return refs.with_outer_refs(stage_with_refs)
 
 
-def _stage_alone(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[ClosedJaxpr, Any]:
+def _stage_alone(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[PrintedJaxpr, Any]:
     """The program of a call that uses no references, and its result with tracers."""
     seen: list[Any] = []
 
@@ -309,12 +308,12 @@ def _stage_alone(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Close
     def describe() -> DebugInfo:
         """Made of structures alone, so that it keeps no arrays."""
         arguments = in_tree.unflatten(range(len(in_avals)))
-        result = out_tree.unflatten(closed.jaxpr.outvars)
+        result = out_tree.unflatten(closed.outvars)
         paths = ["result" + keystr(path) for path, _ in tree_flatten_with_path(result)[0]]
         names = tuple(argument_names(fun, *arguments))
         return DebugInfo("jit", _name_and_place(fun), names, tuple(paths))
 
-    return as_printed(closed, describe), out
+    return printed_jaxpr(closed, describe), out
 
 
 def _name_and_place(fun: Callable[..., Any]) -> str:

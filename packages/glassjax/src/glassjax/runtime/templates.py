@@ -431,7 +431,7 @@ def staged(function: Callable[..., Sequence[Any]], in_avals: Avals) -> Template 
         if eqn.primitive not in own_primitives or not is_plain:
             return None
         _forget_lines(eqn)
-    return Template(closed.jaxpr, closed.consts)
+    return Template(closed, closed.consts)
 
 
 def _forget_lines(eqn: JaxprEqn) -> None:

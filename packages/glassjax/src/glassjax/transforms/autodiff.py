@@ -21,7 +21,7 @@ from glassjax.runtime import refs as references
 from glassjax.runtime.array import to_array, tree_to_arrays, type_of
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.jit import jit
-from glassjax.runtime.printed_jaxpr import as_printed
+from glassjax.runtime.printed_jaxpr import printed_jaxpr
 from glassjax.runtime.templates import expanded
 from glassjax.settings.config import Switch
 from glassjax.settings.names import counted, later, wraps
@@ -40,7 +40,7 @@ from glassjax_stage2.shaped_array import float0, is_inexact, typeof_named
 from glassjax_stage2.source import name_of
 from glassjax_stage2.tangent import instantiate, tangent_type
 from glassjax_stage2.tracer import PrimalTracer
-from glassjax_stage3 import ClosedJaxpr, Jaxpr, dce_jaxpr, eval_jaxpr
+from glassjax_stage3 import Jaxpr, dce_jaxpr, eval_jaxpr
 from glassjax_stage3.jaxpr import consts_as_invars
 from glassjax_stage3.staging import abstractify
 from glassjax_stage4.grad import pull_back, require_scalar
@@ -380,7 +380,7 @@ class VJP:
     def jaxpr(self) -> Jaxpr:
         """The linear program to transpose, from residuals and tangents to tangents."""
         assert self.linear_jaxpr is not None
-        return as_printed(ClosedJaxpr(consts_as_invars(self.linear_jaxpr), [])).jaxpr
+        return printed_jaxpr(consts_as_invars(self.linear_jaxpr))
 
     @hiding_frames
     def __call__(self, *cotangents: Any) -> Any:

@@ -128,7 +128,7 @@ def _returning_logs(jaxpr: Jaxpr) -> tuple[Jaxpr, Any]:
         trees.append(tree)
         return [*outs, *leaves]
 
-    return trace_to_jaxpr(logs_program, jaxpr.in_avals, "with_logs", None).jaxpr, trees[0]
+    return trace_to_jaxpr(logs_program, jaxpr.in_avals, "with_logs", None), trees[0]
 
 
 def log_from_program(primitive: Primitive) -> None:

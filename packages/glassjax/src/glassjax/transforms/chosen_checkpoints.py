@@ -38,7 +38,7 @@ def with_checkpoints(fun: Callable[..., Any]) -> Callable[..., Any]:
         leaves, in_tree = tree_flatten(args)
         flat = FlatFunction(fun, in_tree)
         closed = stage_body(flat, [typeof(x) for x in leaves], "explain_memory", fun)
-        program = checkpoint_runs(closed.jaxpr, code)
+        program = checkpoint_runs(closed, code)
         return tree_unflatten(flat.out_tree, eval_jaxpr(program, closed.consts, *leaves))
 
     return checkpointed

@@ -239,7 +239,7 @@ def custom_call(fun: linear_call.Flat, rule: Any, args: linear_call.Values, name
             rule.primitive,
             *closed.consts,
             *args,
-            jaxpr=consts_as_invars(closed.jaxpr),
+            jaxpr=consts_as_invars(closed),
             rule=rule,
             num_consts=len(closed.consts),
         )
@@ -997,7 +997,7 @@ def _stage_closure(caller: str, fun: Callable[..., Any], examples: Sequence[Any]
     flat = FlatFunction(fun, in_tree)
     avals = [x if isinstance(x, ShapedArray) else typeof(x) for x in leaves]
     closed = stage_body(flat, avals, caller, fun)
-    return _Closure(closed.consts, consts_as_invars(closed.jaxpr), in_tree, flat.out_tree)
+    return _Closure(closed.consts, consts_as_invars(closed), in_tree, flat.out_tree)
 
 
 def custom_gradient(

@@ -117,7 +117,7 @@ class custom_vmap(Generic[P, R]):
             custom_vmap_p,
             *closed.consts,
             *leaves,
-            jaxpr=consts_as_invars(closed.jaxpr),
+            jaxpr=consts_as_invars(closed),
             rule=rule,
             primal_call=None,
         )

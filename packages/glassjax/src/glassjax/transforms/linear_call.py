@@ -58,7 +58,7 @@ def linear_call_flat(
     if push_forward is not None:
         avals = [typeof(x) for x in (*residuals, *tangents)]
         closed = stage_body(push_forward, avals, "a custom derivative", None)
-        consts, forward = closed.consts, consts_as_invars(closed.jaxpr)
+        consts, forward = closed.consts, consts_as_invars(closed)
     count = len(consts)
     return bind(
         custom_linear_p,

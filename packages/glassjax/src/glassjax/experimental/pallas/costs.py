@@ -76,7 +76,7 @@ def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEst
     """
     require_function("estimate_cost", fun)
     closed = make_jaxpr(fun)(*args, **kwargs)
-    flops, transcendentals = _operations(closed.jaxpr)
+    flops, transcendentals = _operations(closed)
     moved = [*closed.in_avals, *closed.out_avals]
     size = sum(math.prod(aval.shape) * aval.dtype.itemsize for aval in moved)
     return CostEstimate(flops, transcendentals, size)

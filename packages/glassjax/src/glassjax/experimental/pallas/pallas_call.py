@@ -68,7 +68,7 @@ def _over_batch(jaxpr: Jaxpr, axis: BatchAxis, are_batched: tuple[bool, ...]) ->
         for aval, is_batched in zip(jaxpr.in_avals, are_batched, strict=True)
     ]
     closed = trace_to_jaxpr(all_examples, in_avals, "staging of vmap", None)
-    return closed.jaxpr
+    return closed
 
 
 def _vmap(

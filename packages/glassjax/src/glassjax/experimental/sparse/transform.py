@@ -174,7 +174,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
         program: Callable[..., Sequence[Any]] = flat_fun
         if not use_tracer:
             closed = trace_to_jaxpr(flat_fun, list(map(sparse_type, leaves)), "sparsify", f)
-            program = partial(eval_jaxpr, closed.jaxpr, closed.consts)
+            program = partial(eval_jaxpr, closed, closed.consts)
         outs = tree_to_arrays(evaluate_sparse(program, leaves))
         return stage2.tree_unflatten(flat_fun.out_tree, outs)
 

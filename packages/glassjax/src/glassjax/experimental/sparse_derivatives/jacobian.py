@@ -27,7 +27,7 @@ from glassjax_stage2.errors import shown
 from glassjax_stage2.source import name_of
 from glassjax_stage2.tangent import instantiate
 from glassjax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
-from glassjax_stage3 import ClosedJaxpr, dce_jaxpr
+from glassjax_stage3 import Jaxpr, dce_jaxpr
 
 Mode = Literal["fwd", "rev"]
 
@@ -106,7 +106,7 @@ def sparse_jacobian(
     call = _Differentiated("sparse_jacobian", f, args, argnums, has_aux)
     pattern = call.checked(pattern)
     if mode is None:
-        mode = pattern.mode if has_forward_mode(call.program.jaxpr) else "rev"
+        mode = pattern.mode if has_forward_mode(call.program[0]) else "rev"
     if mode == "fwd":
         compressed = call.pushed(pattern.column_colors)
         places = pattern.column_colors[pattern.columns], pattern.rows
@@ -207,20 +207,20 @@ class _Differentiated:
         return [instantiate(ct) for ct in stage2.tree_leaves(cts)]
 
     @cached_property
-    def program(self) -> ClosedJaxpr:
-        """The program of the jvp, of leaves and their tangents."""
-        jaxpr, consts = stage_to_jaxpr(
+    def program(self) -> tuple[Jaxpr, list[Any]]:
+        """The program of the jvp, of its constants, leaves and their tangents; the constants."""
+        return stage_to_jaxpr(
             lambda *xs: self.push(xs[: len(self.inputs)], xs[len(self.inputs) :]),
             [*self.in_avals, *self.in_avals],
             self.caller,
         )
-        return ClosedJaxpr(jaxpr, consts)
 
     def sparsity(self) -> Sparsity:
-        jaxpr, used = dce_jaxpr(self.program.jaxpr)
+        whole, consts = self.program
+        jaxpr, used = dce_jaxpr(whole)
         sets, tangents = Operand.inputs(self.in_avals)
         operands = [
-            *map(Operand.constant, self.program.consts),
+            *map(Operand.constant, consts),
             *map(Operand, self.in_avals),
             *tangents,
         ]

@@ -42,7 +42,7 @@ from glassjax_stage2.errors import shown
 from glassjax_stage2.shaped_array import typeof_named
 from glassjax_stage2.source import name_of
 from glassjax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
-from glassjax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from glassjax_stage3 import Jaxpr, JaxprEqn, Var
 from glassjax_stage3.jaxpr import consts_as_invars
 from glassjax_stage3.jit_rules import vmap_jaxpr
 from glassjax_stage3.lowering import FunctionBuilder, Value, signature
@@ -481,14 +481,14 @@ def choose(caller: str, index: Any, branches: Sequence[Callable[..., Any]], oper
             stage_body(_casting(f, target), in_avals, caller, f.fun, branch_operand_names)
             for f in functions
         ]
-    programs, consts = join_consts([(consts_as_invars(c.jaxpr), c.consts) for c in closed])
+    programs, consts = join_consts([(consts_as_invars(c), c.consts) for c in closed])
     program_of = dict(zip(map(id, distinct), programs, strict=True))
     outs = _choose(index, [*consts, *leaves], [program_of[id(f)] for f in branches])
     return tree_to_arrays(tree_unflatten(functions[0].out_tree, outs))
 
 
 def _common_types(
-    caller: str, functions: Sequence[FlatFunction], closed: Sequence[ClosedJaxpr]
+    caller: str, functions: Sequence[FlatFunction], closed: Sequence[Jaxpr]
 ) -> list[ShapedArray]:
     """The common types of the branches' results; Python numbers adapt."""
     first = functions[0]

@@ -444,7 +444,7 @@ def _trace(
     if any(isinstance(x, Tracer) for x in consts):
         return None, False
     is_reusable = all(id(x) in contents.arrays for x in _known_elsewhere(consts))
-    jaxpr = consts_as_invars(closed.jaxpr)
+    jaxpr = consts_as_invars(closed)
     text = lower(jaxpr, name)
     program = LoweredProgram(text, jaxpr, name)
     if not where.is_given and not has_shardings(jaxpr):

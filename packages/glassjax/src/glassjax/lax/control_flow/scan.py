@@ -808,7 +808,7 @@ def _scan_alone(
         counts,
     )
     jaxpr, is_const = loops.hoist_invariant(
-        consts_as_invars(closed.jaxpr), len(closed.consts), (False,) * len(carry)
+        consts_as_invars(closed), len(closed.consts), (False,) * len(carry)
     )
     changing, invariant = partition(is_const, carry)
     consts = [*invariant, *closed.consts]

@@ -54,7 +54,7 @@ def stage_part(
     """Stage a function that is part of an equation; messages name `named` instead."""
     flat = FlatFunction(fun, in_tree)
     closed = loops.stage_body(flat, in_avals, caller, named or fun)
-    return Program(consts_as_invars(closed.jaxpr), closed.consts, flat.out_tree)
+    return Program(consts_as_invars(closed), closed.consts, flat.out_tree)
 
 
 def without_aux(

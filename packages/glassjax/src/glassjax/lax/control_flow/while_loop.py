@@ -624,13 +624,13 @@ def _repeat_alone(
             f"while_loop: `{name_of(cond_fun)}` must return one boolean scalar, found {found}. "
             "Compare numbers; make one boolean of several by all or any."
         )
-    cond_jaxpr, cond_consts = consts_as_invars(closed_cond.jaxpr), closed_cond.consts
+    cond_jaxpr, cond_consts = consts_as_invars(closed_cond), closed_cond.consts
     cond_operands, seen = loops.split_by_sizes(cond_jaxpr.invars, len(cond_consts))
     # The condition gets no constants of the body, so invariant parts that it reads stay in the
     # carry.
     in_use = {x for eqn in cond_jaxpr.eqns for x in eqn.invars}.union(cond_jaxpr.outvars)
     body_jaxpr, is_const = loops.hoist_invariant(
-        consts_as_invars(closed.jaxpr), len(closed.consts), tuple(var in in_use for var in seen)
+        consts_as_invars(closed), len(closed.consts), tuple(var in in_use for var in seen)
     )
     seen, _ = partition(is_const, seen)
     changing, invariant = partition(is_const, init)
