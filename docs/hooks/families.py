@@ -177,7 +177,7 @@ PAGES = (
     ),
     family(
         "lax/collectives", "Collectives, sharding, random bits", LAX, "lax.collectives",
-        "lax.sharding", "lax.random_bits",
+        "lax.sharding", "lax.placement", "lax.random_bits",
     ),
     Page("lax/linalg", "lax.linalg", ("glassjax.lax.linalg",)),
     # random, nn, image, ops

@@ -274,7 +274,7 @@ OBJECTS_LACK = {
         array_abstraction_level astype at broadcast byteswap choose clip compress
         conj conjugate copy cumprod cumsum dec_rank diagonal dot flat flatten imag
         inc_rank item layout leading_axis_spec lo_ty lower_val lower_val2 mT max
-        mean memory_space min nonzero normalize nospec prod ptp raise_val
+        mean min nonzero normalize nospec prod ptp raise_val
         raise_val2 ravel real repeat reshape reshard round searchsorted shard sort
         squeeze std sum swapaxes take to_device trace transpose unshard
         update_manual_axis_type var view vspace_add""",

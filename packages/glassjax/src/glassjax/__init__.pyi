@@ -52,9 +52,9 @@ from glassjax.errors import explain_error as explain_error
 from glassjax.explaining.explain import explain as explain
 from glassjax.explaining.memory import explain_memory as explain_memory
 from glassjax.explaining.recorder import record as record
+from glassjax.lax.placement import device_put as device_put
 from glassjax.lax.precision import default_matmul_precision as default_matmul_precision
 from glassjax.lax.resharding import reshard as reshard
-from glassjax.lax.sharding import device_put as device_put
 from glassjax.numpy.indexing import ds as ds
 from glassjax.parallel.jacobian import hessian as hessian
 from glassjax.parallel.jacobian import jacfwd as jacfwd

@@ -6,11 +6,9 @@ from enum import Enum
 class Space(Enum):
     """A memory of a device: its own, or its host's.
 
-    Arrays here are in the memory of their device, `Space.Device`. To keep one in the memory of the
-    host, put it on a CPU.
-
-    >>> glassjax.memory.Space.Device.name
-    'Device'
+    >>> x = glassjax.device_put(jnp.ones(2), Space.Host)
+    >>> x.sharding.memory_kind, glassjax.typeof(x)
+    ('pinned_host', ShapedArray(float32<host>[2]))
     """
 
     Device = 1

@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from glassjax.memory import Space
 from glassjax.primitives.higher_order import attributed_call, staged_call
 from glassjax.runtime.evaluation import evaluated_by_library
-from glassjax.runtime.lowering import attributes_in_context
+from glassjax.runtime.lowering import attributes_in_context, in_memory
 from glassjax.runtime.named_scope import record_scopes
 from glassjax.settings.names import wraps
-from glassjax_stage2 import bind, tree_leaves
+from glassjax.shardings.memories import kind_of_type, moved
+from glassjax_stage2 import bind, tree_leaves, tree_unflatten
 from glassjax_stage2.arguments import require_function
 from glassjax_stage2.errors import shown
-from glassjax_stage3.lowering import FunctionBuilder, Value, mlir_type
+from glassjax_stage2.tree import broadcast_prefix, tree_structure
 
 # The places, by XLA's names.
 _TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
 _STREAM = "gpu_stream:"
 
 
-def _results_on_device(b: FunctionBuilder, outs: Sequence[Value]) -> list[Value]:
-    """The results in the memory of the device."""
-    where = 'mhlo.frontend_attributes = {_xla_buffer_placement = "device"}'
-    call = f"{{has_side_effect = true, {where}}}"
-    return [
-        b.emit(
-            f"stablehlo.custom_call @annotate_device_placement({x.name}) {call} : "
-            f"({mlir_type(x.aval)}) -> {mlir_type(x.aval)}",
-            x.aval,
-        )[0]
-        for x in outs
-    ]
-
-
-compute_on_p = attributed_call("compute_on", _results_on_device)
+compute_on_p = attributed_call(
+    "compute_on", lambda b, outs: [in_memory(b, x, kind_of_type(x.aval)) for x in outs]
+)
 compute_on_sparse_p = attributed_call("compute_on")
 
 
@@ -55,8 +44,8 @@ def compute_on(
         f: function of arrays and pytrees of arrays; without it, this makes a decorator.
         compute_type: "device_host", the host of the device; "device"; "tpu_sparsecore"; or
             "gpu_stream:1", a stream by its number.
-        out_memory_spaces: `glassjax.memory.Space.Device`, or a pytree prefix of the result with
-            this leaf.
+        out_memory_spaces: the memory of the results, `glassjax.memory.Space.Device` or `Host`, or
+            a pytree prefix of the result with such leaves.
         compiler_options: options for the compilation of this part.
 
     Returns:
@@ -64,8 +53,8 @@ def compute_on(
 
     Raises:
         TypeError: `compute_type` is not a string, or `f` is not a function.
-        ValueError: there is no such `compute_type`; `f` calls another such function.
-        NotImplementedError: a result is to lie in the memory of the host.
+        ValueError: there is no such `compute_type`; `f` calls another such function;
+            `out_memory_spaces` is not a prefix of the result.
 
     >>> from glassjax.experimental.compute_on import compute_on
     >>> on_host = compute_on(
@@ -84,10 +73,10 @@ def compute_on(
     require_function("compute_on", f)
     inside = _attributes(compute_type)
     for space in tree_leaves(out_memory_spaces):
-        if space is not Space.Device:
-            raise NotImplementedError(
-                f"compute_on: out_memory_spaces must be Space.Device, found {shown(space)}; arrays "
-                "here lie in the memory of their devices"
+        if space not in (Space.Device, Space.Host):
+            raise TypeError(
+                "compute_on: out_memory_spaces must be memory.Space.Device or Host, found "
+                f"{shown(space)}"
             )
     attributes = {**inside}
     if compiler_options is not None or compute_type in ("device", "tpu_sparsecore"):
@@ -105,7 +94,9 @@ def compute_on(
             jaxpr, operands, finish = staged_call("compute_on", f, args, kwargs)
         primitive = compute_on_sparse_p if compute_type == "tpu_sparsecore" else compute_on_p
         outs = bind(primitive, *operands, jaxpr=jaxpr, attributes=pairs, linear_attributes=pairs)
-        return finish(outs)
+        result = finish(outs)
+        spaces = broadcast_prefix(out_memory_spaces, result)
+        return tree_unflatten(tree_structure(result), map(moved, tree_leaves(result), spaces))
 
     return elsewhere
 

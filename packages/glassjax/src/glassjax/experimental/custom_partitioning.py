@@ -559,7 +559,7 @@ def _suggested_types(
         if tiles is not None:
             sharding = sharding_from_tiles(tiles, [mesh], mesh.device_tuple, aval.ndim)
             entries = [*sharding.spec, *[None] * (aval.ndim - len(sharding.spec))]
-            sharding = NamedSharding(sharding.mesh, PartitionSpec(*entries))
+            sharding = sharding.update(spec=PartitionSpec(*entries))
         found.append(ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding))
     return found
 

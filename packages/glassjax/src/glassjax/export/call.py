@@ -23,6 +23,7 @@ from glassjax.runtime.partitioning import evaluate_jaxpr
 from glassjax.runtime.symbolic_modules import dynamic_signature, dynamic_type
 from glassjax.settings.names import counted
 from glassjax.settings.number_types import implementation_of, is_key_type
+from glassjax.shardings.memories import takes_memories
 from glassjax.shardings.sharding import NamedSharding
 from glassjax_stage2 import Primitive, ShapedArray, bind, typeof
 from glassjax_stage2.vmap import BatchAxis, BatchDim
@@ -345,6 +346,7 @@ for _primitive in (call_exported_p, effectful_call_exported_p):
         order=pass_token_on,
         effects=_primitive is effectful_call_exported_p,
     )
+    takes_memories.add(_primitive)
 
 # Arrays in the text of a program: closed-over arrays are exported with it.
 constant_p = Primitive("constant")

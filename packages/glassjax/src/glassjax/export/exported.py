@@ -41,6 +41,7 @@ from glassjax.runtime.stages import Traced, known_platforms
 from glassjax.runtime.staging import struct_of
 from glassjax.runtime.symbolic_modules import dynamic
 from glassjax.settings.number_types import implementation_of, is_key_type
+from glassjax.shardings.memories import in_space, space_of
 from glassjax.shardings.mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh
 from glassjax.shardings.partition_spec import PartitionSpec
 from glassjax.shardings.sharding import NamedSharding, Sharding
@@ -205,7 +206,7 @@ class Exported:
                     "other axes. Give a mesh with axes of these names and sizes; its devices may "
                     "be any."
                 )
-        return tuple(each and NamedSharding(mesh, each.spec) for each in shardings)
+        return tuple(each and each.update(mesh=mesh) for each in shardings)
 
     def mlir_module(self) -> str:
         """The StableHLO module as text."""
@@ -262,7 +263,7 @@ class Exported:
             )
         found = [typeof(leaf) for leaf in leaves]
         for number, (takes, aval) in enumerate(zip(self.in_avals, found, strict=True)):
-            if not fits(takes, unsharded(plain_type(aval))):
+            if not fits(takes, _unsharded(plain_type(aval))):
                 raise TypeError(
                     f"the exported `{self.fun_name}` takes {takes} as leaf {number} of its "
                     f"arguments, found {aval}"
@@ -378,7 +379,7 @@ def _with_result_sharding(x: Any, sharding: NamedSharding | None, mesh: Abstract
     names = [[name for name in axes if name in explicit] for axes in sharding.spec.names()]
     if not any(names):
         return x
-    return bind1(reshard_p, x, sharding=NamedSharding(mesh, PartitionSpec(*names)))
+    return bind1(reshard_p, x, sharding=sharding.update(mesh=mesh, spec=PartitionSpec(*names)))
 
 
 def _as_hlo(shardings: AbstractShardings, avals: Sequence[ShapedArray]) -> tuple[Any, ...]:
@@ -488,7 +489,7 @@ def _exported(
             "function of `debug`, and they cannot leave it; export a function without them"
         )
     in_avals, out_avals = (
-        tuple(map(unsharded, avals)) for avals in (closed.in_avals, closed.out_avals)
+        tuple(map(_unsharded, avals)) for avals in (closed.in_avals, closed.out_avals)
     )
     found: tuple[Sequence[Any], Sequence[Any]] = (None,) * len(in_avals), (None,) * len(out_avals)
     if partitioned is not None:
@@ -582,7 +583,12 @@ def _without_devices(sharding: Sharding | None) -> NamedSharding | None:
     """The sharding over the axes of its mesh; None for a single device."""
     if not isinstance(sharding, NamedSharding):
         return None
-    return NamedSharding(sharding.mesh.abstract_mesh, sharding.spec)
+    return sharding.update(mesh=sharding.mesh.abstract_mesh)
+
+
+def _unsharded(aval: ShapedArray) -> ShapedArray:
+    """The type without its sharding, in the same memory."""
+    return in_space(unsharded(aval), space_of(aval))
 
 
 def _trace_vjp(name: str, closed: Jaxpr, shardings: AbstractShardings) -> Traced:

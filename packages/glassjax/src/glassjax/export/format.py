@@ -21,7 +21,9 @@ from glassjax.errors import InconclusiveDimensionOperation
 from glassjax.export import flatbuffer
 from glassjax.export.flatbuffer import Vector
 from glassjax.export.nodes import by_name, form_of_class
+from glassjax.memory import Space
 from glassjax.settings.number_types import implementation_of, is_key_type, named
+from glassjax.shardings.memories import in_space, space_of
 from glassjax.shardings.mesh import AbstractMesh, AxisType
 from glassjax.shardings.partition_spec import PartitionSpec
 from glassjax.shardings.sharding import NamedSharding
@@ -104,7 +106,6 @@ SCHEMA: flatbuffer.Schema = {
 
 # Numbers of enumerations.
 _LEAF, _NONE, _TUPLE, _LIST, _DICT, _CUSTOM = range(6)  # kinds of nodes
-_DEVICE = 1  # the memory of an array
 _AXIS_TYPES = (AxisType.Auto, AxisType.Explicit, AxisType.Manual)  # from 1
 _DTYPES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -223,7 +224,7 @@ def _aval_to_fields(aval: ShapedArray) -> Fields:
     return {
         "shape": list(map(str, aval.shape)),
         "dtype": _DTYPES.index(name),
-        "memory_space": _DEVICE,
+        "memory_space": space_of(aval).value,
     }
 
 
@@ -231,14 +232,14 @@ def _aval_from_fields(fields: Fields, scope: SymbolicScope) -> ShapedArray:
     xla.client()  # registers dtypes such as bfloat16 with numpy
     if not 0 <= fields["dtype"] < len(_DTYPES) or fields["kind"]:
         raise malformed("a dtype", fields["dtype"])
-    if fields["memory_space"] not in (0, _DEVICE):
-        raise NotImplementedError("deserialize: an array is in another memory than the device's")
+    if fields["memory_space"] not in (0, Space.Device.value, Space.Host.value):
+        raise malformed("the memory of an array", fields["memory_space"])
     name = _DTYPES[fields["dtype"]]
     without_numbers = {"float0": float0} | {each: keys.dtype for each, keys in named.items()}
     dtype = without_numbers.get(name) or np.dtype(name)
     try:
         shape: Any = tuple([_size_from_text(size, scope) for size in fields["shape"]])
-        return ShapedArray(shape, dtype)
+        return in_space(ShapedArray(shape, dtype), Space(fields["memory_space"] or 1))
     except (
         TypeError,
         ValueError,
@@ -306,7 +307,8 @@ def _sharding_to_fields(sharding: NamedSharding, meshes: Numbered) -> Fields:
     fields: Fields = {"partitions": [{"axes": names} for names in spec.names()]}
     for role in ("reduced", "unreduced"):
         fields[role] = sorted(getattr(spec, role))
-    return {"spec": fields, "memory_kind": "device", "mesh": meshes.number(sharding.mesh)}
+    kind = sharding.memory_kind
+    return {"spec": fields, "memory_kind": kind, "mesh": meshes.number(sharding.mesh)}
 
 
 def shardings_from_fields(
@@ -354,10 +356,6 @@ def _mesh_from_fields(fields: Fields) -> AbstractMesh:
 
 
 def _sharding_from_fields(fields: Fields, meshes: Sequence[AbstractMesh]) -> NamedSharding:
-    if fields["memory_kind"] not in (None, "device"):
-        raise NotImplementedError(
-            f"deserialize: an array is in {fields['memory_kind']!r:.60}, not in a device's memory"
-        )
     spec = fields["spec"] or {"partitions": [], "reduced": [], "unreduced": []}
     try:
         return NamedSharding(
@@ -367,6 +365,7 @@ def _sharding_from_fields(fields: Fields, meshes: Sequence[AbstractMesh]) -> Nam
                 reduced=frozenset(spec["reduced"]),
                 unreduced=frozenset(spec["unreduced"]),
             ),
+            memory_kind=fields["memory_kind"],
         )
     except (TypeError, ValueError) as error:
         raise malformed("a sharding over the axes of a mesh", spec) from error

@@ -50,6 +50,7 @@ _lazy_facade(
         """,
         ".incomplete_beta": "betainc",
         ".incomplete_gamma": "igamma igamma_grad_a igammac random_gamma_grad",
+        ".placement": "device_put",
         ".precision": "DotAlgorithm DotAlgorithmPreset Precision PrecisionLike",
         ".products": """
             RaggedDotDimensionNumbers batch_matmul dot dot_general ragged_dot ragged_dot_general
@@ -72,7 +73,7 @@ _lazy_facade(
             broadcasted_iota collapse empty expand_dims full full_like iota reshape rev squeeze tile
             transpose
         """,
-        ".sharding": "device_put pcast with_sharding_constraint",
+        ".sharding": "pcast with_sharding_constraint",
         ".slicing": "concatenate index_in_dim pad slice slice_in_dim split stack unstack",
         ".sorting": "approx_max_k approx_min_k sort sort_key_val top_k",
         ".special": "bessel_i0e bessel_i1e digamma erf erf_inv erfc lgamma polygamma zeta",

@@ -121,6 +121,7 @@ from glassjax.lax.incomplete_gamma import igamma as igamma
 from glassjax.lax.incomplete_gamma import igamma_grad_a as igamma_grad_a
 from glassjax.lax.incomplete_gamma import igammac as igammac
 from glassjax.lax.incomplete_gamma import random_gamma_grad as random_gamma_grad
+from glassjax.lax.placement import device_put as device_put
 from glassjax.lax.precision import DotAlgorithm as DotAlgorithm
 from glassjax.lax.precision import DotAlgorithmPreset as DotAlgorithmPreset
 from glassjax.lax.precision import Precision as Precision
@@ -175,7 +176,6 @@ from glassjax.lax.shapes import rev as rev
 from glassjax.lax.shapes import squeeze as squeeze
 from glassjax.lax.shapes import tile as tile
 from glassjax.lax.shapes import transpose as transpose
-from glassjax.lax.sharding import device_put as device_put
 from glassjax.lax.sharding import pcast as pcast
 from glassjax.lax.sharding import with_sharding_constraint as with_sharding_constraint
 from glassjax.lax.slicing import concatenate as concatenate

@@ -7,6 +7,7 @@ from glassjax.primitives.axes import VaryingArray, with_reduction
 from glassjax.runtime import templates
 from glassjax.runtime.named_scope import marked, marks_backward_passes
 from glassjax.settings.names import later
+from glassjax.shardings import memories
 from glassjax.shardings import types as resharding
 from glassjax.shardings.types import ShardedArray
 from glassjax_stage2 import Tracer, Zero, typeof
@@ -78,20 +79,25 @@ class BackwardPass(stage4.BackwardPass):
     def read_both(self, eqn: JaxprEqn) -> tuple[list[Any], list[Any]]:
         cts, operands = super().read_both(eqn)
         # Programs of higher-order primitives convert values themselves.
-        if not eqn.primitive.higher_order and ShardedArray in [
-            type(getattr(x, "aval", None)) for x in (*cts, *operands)
-        ]:
+        if not eqn.primitive.higher_order and not _TYPED.isdisjoint(
+            [type(getattr(x, "aval", None)) for x in (*cts, *operands)]
+        ):
             return list(map(_unsharded, cts)), list(map(_unsharded, operands))
         return cts, operands
 
     def accumulate(self, atom: Atom, ct: Any) -> None:
         if atom in self.linear and ct is not None and type(ct) is not Zero:
             classes = type(getattr(ct, "aval", None)), type(atom.aval)
-            if ShardedArray in classes:
+            if memories.HostArray in classes or VaryingArray in classes:
+                ct = memories.moved(ct, memories.space_of(atom.aval))
+            if not _TYPED.isdisjoint(classes):
                 ct = resharding.cast_cotangent(ct, atom.aval)
             if VaryingArray in classes and atom not in self.broadcast:
                 ct = _cast_varying(ct, atom.aval)
             super().accumulate(atom, ct)
+
+
+_TYPED = {ShardedArray, memories.HostArray}  # the latter may contain the former
 
 
 def zero_cotangent(aval: stage2.ShapedArray) -> Zero:

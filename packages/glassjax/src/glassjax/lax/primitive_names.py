@@ -9,9 +9,7 @@ import numpy as np
 
 from glassjax import lax
 from glassjax.lax import linalg
-from glassjax.lax.sharding import device_put
 from glassjax.primitives.declare import declare, lower_by, results_of, types_by
-from glassjax.runtime.evaluation import evaluators
 from glassjax.shardings.types import Spec, spec_of
 from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
 from glassjax_stage2.jvp import jvp_flat
@@ -143,8 +141,6 @@ def composite(
         else composite_jvp,
         transpose=() if linear is None else composite_transpose,
     )
-    if function is _device_put:  # eagerly; a program runs on the devices of its operands
-        evaluators[primitive] = results
     return primitive
 
 
@@ -184,12 +180,6 @@ def _total_order(x: Any) -> Any:
     return lax.select(bits < 0, bits ^ np.iinfo(signed).max, bits)
 
 
-def _device_put(
-    *xs: Any, devices: Sequence[Any], srcs: Sequence[Any], copy_semantics: Any
-) -> list[Any]:
-    return [device_put(x, device) for x, device in zip(xs, devices, strict=True)]
-
-
 def _in_total_order(compare: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, y: compare(_total_order(x), _total_order(y))
 
@@ -216,7 +206,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cholesky_update": lambda r, w: linalg.cholesky_update(r, w),
     "conj": lambda x, **params: lax.conj(x),
     "copy": lambda x: lax.reshape(x, typeof(x).shape),
-    "device_put": _device_put,
     "empty2": lambda *, dtype, memory_space=None: lax.full((), 0, dtype),
     "eq_to": _in_total_order(lax.eq),
     "le_to": _in_total_order(lax.le),

@@ -11,6 +11,7 @@ from glassjax.runtime.array import Array, array_at, put_to, to_array
 from glassjax.runtime.evaluation import evaluated_by_library, evaluators
 from glassjax.runtime.lowering import constrained
 from glassjax.shardings import types as sharded
+from glassjax.shardings.memories import in_space, space_of
 from glassjax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context
 from glassjax.shardings.partition_spec import with_axis
 from glassjax.shardings.reduction import reduction_in, with_reduction
@@ -42,7 +43,7 @@ def _reshard_vmap(
     (x,), (dim,) = values, dims
     if dim is not None:
         entry = sharded.spec_of(typeof(x))[dim]
-        sharding = NamedSharding(sharding.mesh, with_axis(sharding.spec, dim, entry))
+        sharding = sharding.update(spec=with_axis(sharding.spec, dim, entry))
     return [bind1(sharded.reshard_p, x, sharding=sharding)], [dim]
 
 
@@ -77,14 +78,15 @@ def _on_devices(x: Any, sharding: NamedSharding) -> NamedSharding:
             "such axes holds arrays. Call it in `with glassjax.set_mesh(mesh):`"
         )
     mesh = Mesh(mesh.devices, mesh.axis_names, sharding.mesh.axis_types)
-    return NamedSharding(mesh, sharding.spec)
+    return sharding.update(mesh=mesh)
 
 
 def _to_auto_type(x: ShapedArray, *, mesh: AbstractMesh) -> list[ShapedArray]:
     explicit = {*mesh.explicit_axes}
     spec = [tuple([name for name in axes if name in explicit]) for axes in sharded.spec_of(x)]
     state = sharded.reduction_of(x).along(explicit)
-    return [sharded.ShardedArray(sharded.unsharded(x), mesh, tuple(spec), state)]
+    found = sharded.ShardedArray(sharded.unsharded(x), mesh, tuple(spec), state)
+    return [in_space(found, space_of(x))]
 
 
 def _to_auto_lower(
@@ -118,8 +120,8 @@ def _to_auto_impl(x: Any, *, mesh: AbstractMesh) -> list[Any]:
     at, state = x.sharding.mesh, reduction_in(x.sharding.spec).along(mesh.explicit_axes)
     assert isinstance(at, Mesh)  # concrete, since it holds the array
     spec = with_reduction(x.sharding.spec, state)
-    x = put_to(x, NamedSharding(at, spec))
-    sharding = NamedSharding(Mesh(at.devices, at.axis_names, mesh.axis_types), spec)
+    x = put_to(x, x.sharding.update(spec=spec))
+    sharding = x.sharding.update(mesh=Mesh(at.devices, at.axis_names, mesh.axis_types))
     where = sharding.placement(aval.ndim)
     return [array_at(xla.with_placement(x.buffer, device_type(aval), where), aval, x.committed)]
 

@@ -15,7 +15,7 @@ from glassjax.dtypes import DTypeLike
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax.conversion import convert_element_type
 from glassjax.lax.key_arrays import by_halves, random_wrap
-from glassjax.lax.sharding import placed_result
+from glassjax.lax.placement import placed_result
 from glassjax.primitives import reduction_rules, sparsity_rules
 from glassjax.primitives.declare import declare
 from glassjax.primitives.sharding_rules import as_first

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 import glassjax_stage2 as stage2
-from glassjax import xla
 from glassjax.errors import ShardingTypeError
-from glassjax.errors.arguments import require_fit
 from glassjax.primitives import axes as mesh_axes
 from glassjax.primitives import sparsity_rules
 from glassjax.primitives.declare import declare
@@ -18,10 +16,9 @@ from glassjax.primitives.sharding_rules import as_operands
 from glassjax.runtime import array
 from glassjax.runtime.evaluation import evaluated_by_library, evaluators
 from glassjax.runtime.lowering import constrained
-from glassjax.runtime.places import default_placement
 from glassjax.shardings import types as sharded
 from glassjax.shardings.partition_spec import PartitionSpec, with_axis
-from glassjax.shardings.sharding import NamedSharding, Sharding, chosen_sharding, shardings_for
+from glassjax.shardings.sharding import NamedSharding, Sharding, shardings_for
 from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.shaped_array import python_scalars, typeof_named
@@ -56,7 +53,7 @@ def _sharding_constraint_vmap(
     (x,), (dim,) = values, dims
     if isinstance(sharding, NamedSharding) and dim is not None:
         entry = mesh_axes.axis_data(axis).spmd_name or PartitionSpec.UNCONSTRAINED
-        sharding = NamedSharding(sharding.mesh, with_axis(sharding.spec, dim, entry))
+        sharding = sharding.update(spec=with_axis(sharding.spec, dim, entry))
     return [bind1(sharding_constraint_p, x, sharding=sharding)], [dim]
 
 
@@ -80,18 +77,18 @@ def _decided(spec: PartitionSpec) -> PartitionSpec:
     return PartitionSpec(*entries)
 
 
-def _sharding_constraint_impl(x: Any, *, sharding: Sharding) -> list[Any]:
-    x = array.to_array(x)
+def constrained_now(x: Any, sharding: Sharding) -> Any:
+    """An array with a given sharding."""
     sharding = _with_devices(x, sharding)
     if isinstance(sharding, NamedSharding) and PartitionSpec.UNCONSTRAINED in [*sharding.spec]:
-        sharding = NamedSharding(sharding.mesh, _decided(sharding.spec))
+        sharding = sharding.update(spec=_decided(sharding.spec))
     try:
         placed = array.put_to(x, sharding)
-        return [array.in_own_memory(x) if placed is x else placed]
+        return array.in_own_memory(x) if placed is x else placed
     except ValueError:  # uneven shards, which the compiler can make within a program
         if not isinstance(sharding, NamedSharding):
             raise
-        return [array.put_to(x, NamedSharding(sharding.mesh, PartitionSpec()))]
+        return array.put_to(x, sharding.everywhere())
 
 
 def _with_devices(x: Any, sharding: Sharding) -> Sharding:
@@ -101,10 +98,12 @@ def _with_devices(x: Any, sharding: Sharding) -> Sharding:
         return sharded.on_known_devices(sharding)
     if lies.mesh.abstract_mesh != sharding.mesh:
         return sharded.on_known_devices(sharding)
-    return NamedSharding(lies.mesh, sharding.spec)
+    return sharding.update(mesh=lies.mesh)
 
 
-evaluators[sharding_constraint_p] = _sharding_constraint_impl
+evaluators[sharding_constraint_p] = lambda x, *, sharding: [
+    constrained_now(array.to_array(x), sharding)
+]
 
 
 @evaluated_by_library
@@ -138,7 +137,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
                 "with_sharding_constraint: found None among the shardings, which is not a "
                 "constraint; leave such arrays out of x"
             )
-        _require_not_manual(name, sharding)
+        require_not_manual(name, sharding)
         _require_typed_sharding(name, leaf, sharding)
         try:
             outs.append(constrain(leaf, sharding))
@@ -147,7 +146,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     return array.tree_to_arrays(stage2.tree_unflatten(treedef, outs))
 
 
-def _require_not_manual(name: str, sharding: Sharding) -> None:
+def require_not_manual(name: str, sharding: Sharding) -> None:
     """Raise an error if a constraint names an axis along which the program sees one device."""
     names = sharding.spec.names() if isinstance(sharding, NamedSharding) else ()
     manual = {
@@ -170,107 +169,6 @@ def _require_typed_sharding(name: str, x: Any, sharding: Sharding) -> None:
             "type Explicit a constraint can only repeat the sharding in the type; sharding.reshard "
             "changes it"
         )
-
-
-@evaluated_by_library
-def device_put(
-    x: Any,
-    device: Any = None,
-    *,
-    src: Any = None,
-    donate: bool = False,
-    may_alias: bool | None = None,
-) -> Any:
-    """Move all numbers and arrays of a pytree to a device, or shard them over several.
-
-    Arguments:
-        x: a pytree of numbers, numpy arrays, Arrays and tracers.
-        device: a device, a `Sharding`, a `PartitionSpec` of the mesh in context, or a pytree prefix
-            of `x` of these; by default Arrays stay where they are, and others go to the default
-            device.
-        src: the current place of `x`; not needed.
-        donate: whether the Arrays of `x` may be deleted, so that the results can use their memory.
-        may_alias: whether a result may be the given Array. False forces copies. numpy arrays are
-            always copied.
-
-    Returns:
-        The pytree with Arrays in place of numbers and arrays.
-
-    Raises:
-        TypeError: a leaf is not an array or number, or `device` is of another type.
-        ValueError: `donate` and `may_alias` are both asked for; a sharding does not divide the
-            array that it is for; there is no mesh in context; processes that share an array give
-            different values for it.
-
-    >>> device_put({"a": [True, None]})
-    {'a': [Array(True, dtype=bool), None]}
-    """
-    for role, flag in (("donate", donate), ("may_alias", may_alias)):
-        if flag is not None and type(flag) is not bool:
-            require_fit("device_put", role, flag, bool)
-    if donate and may_alias:
-        raise ValueError("device_put: an array cannot be both donated and the result itself")
-    if src is not None:
-        shardings_for("device_put", "src", src, x)
-    paths, treedef = stage2.tree_flatten_with_path(x)
-    shardings = shardings_for("device_put", "device", device, x)
-    with xla.explicit_transfers():
-        put_leaves = [
-            _put_leaf(keystr(path), leaf, sharding, donate, may_alias)
-            for (path, leaf), sharding in zip(paths, shardings, strict=True)
-        ]
-    return stage2.tree_unflatten(treedef, put_leaves)
-
-
-def placed_result(caller: str, x: Any, device: Any, out_sharding: Any = None) -> Any:
-    """`x`, the arrays that a function made, moved to its `device` or `out_sharding`."""
-    sharding = chosen_sharding(caller, device, out_sharding)
-    if sharding is not None:
-        return stage2.tree_map(lambda leaf: _placed(caller, leaf, sharding), x)
-    default = default_placement()
-    if default is None or not default.committed or type(x) is not array.Array or x.is_placed:
-        return x
-    if not array.is_evaluating():
-        return x
-    return array.put_to(x, default.sharding)
-
-
-def _placed(caller: str, x: Any, sharding: Sharding) -> Any:
-    try:
-        sharding.shard_shape(typeof(x).shape)
-    except ValueError as error:
-        raise ValueError(f"{caller}: {error}") from None
-    return _put_leaf("", x, sharding, donate=False, may_alias=None)
-
-
-def _put_leaf(
-    path: str, leaf: Any, sharding: Sharding | None, donate: bool, may_alias: bool | None
-) -> Any:
-    if isinstance(leaf, stage2.Tracer):
-        if sharding is None or (sharding.num_devices == 1 and mesh_axes.names_of_mesh_axes()):
-            return leaf  # within a shard_map each device keeps its own value
-        _require_not_manual(f"device_put: x{path}", sharding)
-        return constrain(leaf, sharding)
-    try:
-        is_here = sharding is None or sharding.is_fully_addressable
-        if is_here and isinstance(sharding, NamedSharding) and isinstance(leaf, _NUMBERS):
-            return array.place_numbers(leaf, sharding)
-        x = array.array(leaf)
-        if sharding is not None and not is_here and array.is_readable(x):
-            # Imported late: the import takes milliseconds.
-            from glassjax.runtime.agreement import require_same_value
-
-            require_same_value(sharding.device_tuple, f"put x{path}", array.read_numbers(x))
-        on_device = array.put_to(x, sharding)
-    except (TypeError, OverflowError, ValueError) as error:
-        raise type(error)(f"device_put: x{path}: {error}") from None
-    if donate and isinstance(leaf, array.Array):
-        if on_device is leaf:
-            on_device = array.alias(leaf)
-        leaf.delete_because("donated to `device_put`")
-    elif on_device is leaf and may_alias is False:
-        on_device = leaf.copy()
-    return on_device
 
 
 _WAYS_TO_VARY = ("reduced", "unreduced", "varying")

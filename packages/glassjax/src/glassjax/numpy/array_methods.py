@@ -199,7 +199,7 @@ def _to_device(self: Any, device: Any, *, stream: None = None) -> Array:
     """The array on a device; see `device_put`."""
     if stream is not None:
         raise NotImplementedError(f"to_device: stream must be None, found {stream!r}")
-    from glassjax.lax.sharding import device_put
+    from glassjax.lax.placement import device_put
 
     return device_put(self, device)
 

@@ -16,6 +16,7 @@ from glassjax.numpy.dtypes import warn_if_lossy
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.operation import operation
 from glassjax.settings.number_types import as_weak_as, result_type
+from glassjax.shardings import memories
 from glassjax.shardings.types import takes_out_sharding
 from glassjax_stage2 import ShapedArray, typeof
 from glassjax_stage2.promotion import broadcast_to, cast
@@ -308,7 +309,7 @@ def _scattered(
 def _broadcast_values(
     kind: Kind, x: ShapedArray, values: Any, shape: Shape, sizes: Sequence[int]
 ) -> Any:
-    """Values broadcast to `sizes`, the elements of `shape` without new axes.
+    """Values in the memory of `x`, broadcast to `sizes`, the elements of `shape` without new axes.
 
     They are promoted with `x`, as in `x + y`; the result is converted back to the dtype of x.
     """
@@ -316,9 +317,8 @@ def _broadcast_values(
         values = values.real  # the imaginary part is dropped, with a warning
     aval = typeof(values)
     values = cast(values, x if kind == "set" else result_type(x, aval))
-    if not aval.shape:
-        return broadcast_to(values, tuple(sizes))
-    return lax.reshape(broadcast_to(values, shape), sizes)
+    values = broadcast_to(values, shape if aval.shape else tuple(sizes))
+    return memories.moved(lax.reshape(values, sizes), memories.space_of(x))
 
 
 at = property(_IndexUpdateHelper, doc="Functional updates: `x.at[index].set(values)` and others.")

@@ -16,8 +16,8 @@ from glassjax.dimensions.slices import range_length
 from glassjax.errors.arguments import checking_arguments, require_flags
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax.conversion import convert_silently
+from glassjax.lax.placement import placed_result
 from glassjax.lax.shapes import Filling, filled, filled_like, sizes_of
-from glassjax.lax.sharding import placed_result
 from glassjax.numpy import shapes
 from glassjax.numpy.dtypes import default_float, default_int
 from glassjax.numpy.shapes import shape

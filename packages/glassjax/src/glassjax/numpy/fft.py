@@ -19,7 +19,7 @@ from glassjax.dimensions.expressions import min_size, surely_less
 from glassjax.dtypes import DTypeLike
 from glassjax.lax.fourier import FftType
 from glassjax.lax.fourier import fft as transform
-from glassjax.lax.sharding import placed_result
+from glassjax.lax.placement import placed_result
 from glassjax.numpy.dtypes import default_float
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.operation import operation

@@ -16,8 +16,8 @@ from glassjax.dtypes import DTypeLike
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax import shapes as creation
 from glassjax.lax.conversion import convert_silently
+from glassjax.lax.placement import placed_result
 from glassjax.lax.shapes import steps_of
-from glassjax.lax.sharding import placed_result
 from glassjax.numpy.dtypes import to_common_dtype
 from glassjax.runtime.array import Array, ArrayLike, require_no_out
 from glassjax.runtime.operation import operation

@@ -26,6 +26,7 @@ from glassjax.runtime.places import Shardings
 from glassjax.runtime.refs import Ref, values_of, write_all
 from glassjax.settings.config import set_in_context
 from glassjax.settings.names import wraps
+from glassjax.shardings.memories import kind_of_type
 from glassjax.shardings.mesh import AbstractMesh, AxisType, Mesh, mesh_in_context
 from glassjax.shardings.partition_spec import Infer, PartitionSpec, with_axis
 from glassjax.shardings.reduction import COMPLETE, reduction_in, with_reduction
@@ -121,7 +122,8 @@ class Manual(NamedTuple):
         if not any(outer_spec) and state == COMPLETE:
             return x
         outer = with_reduction(PartitionSpec(*outer_spec), state)
-        return bind1(reshard_p, x, sharding=NamedSharding(mesh, outer))
+        sharding = NamedSharding(mesh, outer, memory_kind=kind_of_type(typeof(x)))
+        return bind1(reshard_p, x, sharding=sharding)
 
     def stacking(self, aval: ShapedArray) -> PartitionSpec:
         """The spec that stacks the devices' values along a new first axis."""

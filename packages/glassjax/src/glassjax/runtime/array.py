@@ -17,6 +17,7 @@ from glassjax.settings import number_types
 from glassjax.settings.config import Switch
 from glassjax.settings.names import counted, later
 from glassjax.shardings import sharding as shardings
+from glassjax.shardings.memories import DEVICE, in_space, kind_of_type, space_of
 from glassjax.shardings.types import type_at, unsharded
 from glassjax_stage1 import EvalInterpreter, current_interpreter
 from glassjax_stage1.interpreter import in_context
@@ -544,7 +545,8 @@ def put_to(x: Array, sharding: shardings.Sharding | None) -> Array:
     if sharding is None:
         return x
     is_single = isinstance(sharding, shardings.SingleDeviceSharding)
-    if is_single and not x.is_placed and xla.is_the_only(sharding.device_tuple):
+    is_there = is_single and sharding.memory_kind == DEVICE
+    if is_there and not x.is_placed and xla.is_the_only(sharding.device_tuple):
         return x
     return put_array(x, x.aval, sharding)
 
@@ -607,13 +609,13 @@ class Shard:
 
 def _on_one_device(buffer: backend.Buffer, aval: ShapedArray, device: Any) -> Array:
     """A buffer on one device as an Array with that placement, without a copy."""
-    where = _only_placement(device, aval.ndim)
+    where = _only_placement(device, aval.ndim, kind_of_type(aval))
     return array_at(xla.with_placement(buffer, device_type(aval), where), aval)
 
 
 @lru_cache(maxsize=4096)
-def _only_placement(device: Any, ndim: int) -> xla.Placement:
-    return shardings.SingleDeviceSharding(device).placement(ndim)
+def _only_placement(device: Any, ndim: int, kind: str) -> xla.Placement:
+    return shardings.SingleDeviceSharding(device, memory_kind=kind).placement(ndim)
 
 
 def _shards_here(x: Array) -> list[Shard]:
@@ -621,7 +623,8 @@ def _shards_here(x: Array) -> list[Shard]:
     places = _places_of_shards(x.sharding, x.shape)
     parts = [x.buffer] if len(places) == 1 else xla.buffers_here(x.buffer)
     shape = x.sharding.shard_shape(x.shape)
-    aval = ShapedArray(shape, x.aval.dtype, x.aval.weak_type)
+    plain = ShapedArray(shape, x.aval.dtype, x.aval.weak_type)
+    aval = in_space(plain, space_of(x.aval))
     here = places if len(parts) == len(places) else _places_here(x.sharding, x.shape)
     return [Shard(*place, part, aval) for place, part in zip(here, parts, strict=True)]
 

@@ -177,6 +177,19 @@ def argument(module: stage3.lowering.ModuleBuilder, sharding: NamedSharding, ndi
     return f"{{sdy.sharding = #sdy.sharding{text}}}"
 
 
+def in_memory(
+    b: stage3.lowering.FunctionBuilder, x: stage3.lowering.Value, kind: str
+) -> stage3.lowering.Value:
+    """`x` in a kind of memory."""
+    types = stage3.lowering.mlir_type(x.aval)
+    (out,) = b.emit(
+        f"stablehlo.custom_call @annotate_device_placement({x.name}) {{has_side_effect = true, "
+        f'mhlo.frontend_attributes = {{_xla_buffer_placement = "{kind}"}}}} : ({types}) -> {types}',
+        x.aval,
+    )
+    return out
+
+
 def replicated_if_uneven(
     b: stage3.lowering.FunctionBuilder, x: stage3.lowering.Value, counts: Sequence[int]
 ) -> stage3.lowering.Value:

@@ -25,6 +25,7 @@ from glassjax.runtime.program import (
     run_program,
 )
 from glassjax.settings.names import counted
+from glassjax.shardings import memories
 from glassjax.shardings import types as sharded
 from glassjax.shardings.mesh import AbstractMesh, Device, Mesh
 from glassjax.shardings.partition_spec import PartitionSpec
@@ -90,11 +91,18 @@ class PartitionedProgram:
         self.num_devices = len(self.devices) or roles[0][1].num_devices
         self.platform = platform or xla.platform_of(self.devices)
         # As in JAX, results are committed if the user fixed the devices, by arguments or shardings.
-        self.committed = bool(roles)
+        self.committed = bool(roles) or memories.some_on_host(self.out_avals)
         inside = [*within, default.sharding] if default is not None else within
         self.meshes = _meshes_of([*in_shardings, *out_shardings, *inside])
         out_shardings = self._explicit(out_shardings, _meshes_of([*out_shardings, *inside]))
         self.given = in_shardings, out_shardings
+        self.kinds = [
+            [each.memory_kind if each else memories.kind_of_type(aval) for each, aval in pairs]
+            for pairs in (
+                zip(in_shardings, self.in_avals, strict=True),
+                zip(out_shardings, self.out_avals, strict=True),
+            )
+        ]
         self.options = options
         self.text = self._text(name, jaxpr, in_shardings, out_shardings, attributes)
 
@@ -118,10 +126,10 @@ class PartitionedProgram:
         xla.register_routines(self.text, self.platform)
         executable = self.executable = self._executable()
         tiles = executable.argument_tiles(len(self.in_avals))
-        self.in_shardings = self._completed(in_shardings, tiles, self.in_avals)
+        self.in_shardings = self._completed(in_shardings, tiles, self.in_avals, self.kinds[0])
         self.in_placements = placements(self.in_shardings, self.in_avals)
         tiles = executable.result_tiles(len(self.out_avals))
-        found = self._completed(out_shardings, tiles, self.out_avals)
+        found = self._completed(out_shardings, tiles, self.out_avals, self.kinds[1])
         self.out_shardings = self._like_argument(found)
         where = placements(self.out_shardings, self.out_avals)
         self.out_types = [
@@ -202,9 +210,7 @@ class PartitionedProgram:
         `in_shardings`, and neither their types nor a mesh have shardings.
         """
         avals = [*self.out_avals, *self.in_avals]
-        typed = dict.fromkeys(
-            [aval.mesh for aval in avals if isinstance(aval, sharded.ShardedArray)]
-        )
+        typed = dict.fromkeys([each.mesh for each in map(sharded.sharded_type, avals) if each])
         concrete = [mesh for mesh in self.meshes if mesh.abstract_mesh in typed]
         meshes: list[Mesh | AbstractMesh] = [*inside, *concrete, *typed]
         mesh = next((mesh for mesh in meshes if mesh.explicit_axes), None)
@@ -212,13 +218,13 @@ class PartitionedProgram:
             return [*out_shardings]
 
         def typed_sharding(aval: ShapedArray) -> Sharding:
-            spec = sharded.sharding_of_type(aval).spec
-            own = aval.mesh if isinstance(aval, sharded.ShardedArray) else mesh
-            if own.shape_tuple == mesh.shape_tuple or not self.devices:
-                return NamedSharding(mesh, spec)
+            sharding, own = sharded.sharding_of_type(aval), sharded.sharded_type(aval)
+            if own is None or own.mesh.shape_tuple == mesh.shape_tuple or not self.devices:
+                return sharding.update(mesh=mesh)
             # The function entered another abstract mesh, on the same devices in the same order.
-            devices = np.array(self.devices).reshape(own.axis_sizes)
-            return NamedSharding(Mesh(devices, own.axis_names, own.axis_types), spec)
+            devices = np.array(self.devices).reshape(own.mesh.axis_sizes)
+            named = Mesh(devices, own.mesh.axis_names, own.mesh.axis_types)
+            return sharding.update(mesh=named)
 
         return [
             given or typed_sharding(aval)
@@ -240,27 +246,29 @@ class PartitionedProgram:
         out_shardings: Sequence[Sharding | None],
         attributes: Mapping[int, str],
     ) -> str:
+        annotated, results = dict(attributes), dict[int, str]()
+        if {*self.kinds[0], *self.kinds[1]} != {memories.DEVICE}:
+            for found, kinds in zip((annotated, results), self.kinds, strict=True):
+                for number, kind in enumerate(kinds):
+                    text = f'{{mhlo.memory_kind = "{kind}"}}'
+                    found[number] = lowering.joined(found.get(number), text)
         if self.num_devices == 1:
-            return lowering.recorded_lower(jaxpr, name, lowering.Module(self.platform, attributes))
+            module = lowering.Module(self.platform, annotated, results)
+            return lowering.recorded_lower(jaxpr, name, module)
         mesh = self.meshes[0] if self.meshes else None
         if mesh is None and self.devices:
             mesh = plain_mesh(self.devices)
         module = PartitionedModule(self.platform, self.num_devices, mesh)
         self.inspections, self.kept = module.inspections, module.kept
-        annotated = dict(attributes)
-        for number, (sharding, aval) in enumerate(zip(in_shardings, jaxpr.in_avals, strict=True)):
-            if isinstance(sharding, NamedSharding):
-                annotated[number] = lowering.joined(
-                    annotated.get(number), lowering.argument(module, sharding, aval.ndim)
-                )
-        module.argument_attributes = annotated
-        module.result_attributes = {
-            number: lowering.argument(module, sharding, aval.ndim)
-            for number, (sharding, aval) in enumerate(
-                zip(out_shardings, jaxpr.out_avals, strict=True)
-            )
-            if isinstance(sharding, NamedSharding)
-        }
+        for found, shardings, avals in (
+            (annotated, in_shardings, jaxpr.in_avals),
+            (results, out_shardings, jaxpr.out_avals),
+        ):
+            for number, (sharding, aval) in enumerate(zip(shardings, avals, strict=True)):
+                if isinstance(sharding, NamedSharding):
+                    text = lowering.argument(module, sharding, aval.ndim)
+                    found[number] = lowering.joined(found.get(number), text)
+        module.argument_attributes, module.result_attributes = annotated, results
         return lowering.recorded_lower(jaxpr, name, module)
 
     def _completed(
@@ -268,11 +276,12 @@ class PartitionedProgram:
         given: Sequence[Sharding | None],
         tiles: Sequence[xla.TileAssignment | None],
         avals: Sequence[ShapedArray],
+        kinds: Sequence[str],
     ) -> list[Sharding]:
         """The given shardings, with those that XLA chose in place of None."""
         return [
-            sharding or self._sharding_of(assignment, aval.ndim)
-            for sharding, assignment, aval in zip(given, tiles, avals, strict=True)
+            sharding or self._sharding_of(assignment, aval.ndim).with_memory_kind(kind)
+            for sharding, assignment, aval, kind in zip(given, tiles, avals, kinds, strict=True)
         ]
 
     def _like_argument(self, found: Sequence[Sharding]) -> list[Sharding]:
@@ -414,7 +423,8 @@ def shardings_within(jaxpr: Jaxpr) -> list[Sharding]:
 @cached_by_jaxpr
 def has_shardings(jaxpr: Jaxpr) -> bool:
     """Return True if a program, or an inner one, determines where it runs."""
-    return bool(shardings_within(jaxpr))
+    on_host = memories.some_on_host([*jaxpr.in_avals, *jaxpr.out_avals])
+    return on_host or bool(shardings_within(jaxpr))
 
 
 def evaluate_partitioned(

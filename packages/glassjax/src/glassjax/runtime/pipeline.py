@@ -18,7 +18,7 @@ from glassjax.monitoring import TRACED
 from glassjax.runtime import program as programs
 from glassjax.runtime.array import Array, buffer_here
 from glassjax.runtime.lowering import Module, recorded_lower
-from glassjax.runtime.partitioning import PartitionedProgram, require_platform, shardings_within
+from glassjax.runtime.partitioning import PartitionedProgram, has_shardings, require_platform
 from glassjax.runtime.places import NOWHERE, Places, Shardings, shardings_of
 from glassjax.runtime.signature import StaticArguments, resolve_arguments
 from glassjax.settings.options import timed, with_levels, with_settings
@@ -426,7 +426,7 @@ class Compilation:
             or any(self.where.shardings[position] for position in self.kept if self.where.shardings)
             or any(self.out_shardings)
             or any(type(x) is Array and x.committed for x in consts)
-            or bool(shardings_within(self.jaxpr))
+            or has_shardings(self.jaxpr)
         )
 
     def _partitioned(

@@ -16,7 +16,7 @@ from glassjax.settings.names import wraps
 from glassjax.settings.tracers import dtype_name
 from glassjax.shardings.partition_spec import PartitionSpec
 from glassjax.shardings.sharding import Sharding, as_sharding
-from glassjax.shardings.types import ShardedArray, sharding_of_type, type_at
+from glassjax.shardings.types import sharding_of_type, type_at, unsharded
 from glassjax_stage2 import ShapedArray, Tracer, tree_map, typeof
 from glassjax_stage2.arguments import FlatFunction, argument_names, require_function
 from glassjax_stage2.errors import shown
@@ -87,7 +87,7 @@ class ShapeDtypeStruct:
         """
         aval = type_of(x)
         is_put = not isinstance(x, Tracer) and getattr(x, "committed", True)
-        type_sharding = sharding_of_type(aval) if isinstance(aval, ShardedArray) else None
+        type_sharding = None if unsharded(aval) is aval else sharding_of_type(aval)
         sharding = getattr(x, "sharding", None) if is_put else type_sharding
         return cls(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
 
@@ -158,7 +158,7 @@ def _checked_sharding(given: Any, ndim: int) -> Sharding | None:
 def struct_of(x: Any, sharding: Sharding | None = None) -> Any:
     """The type of a value; a type is returned as it is."""
     aval = x if isinstance(x, ShapedArray) else typeof(x)
-    if sharding is None and isinstance(aval, ShardedArray):
+    if sharding is None and unsharded(aval) is not aval:
         sharding = sharding_of_type(aval)
     if getattr(aval, "is_opaque", False):  # not an array
         return aval

@@ -17,6 +17,7 @@ from glassjax_stage2.errors import (
     TracerIntegerConversionError,
 )
 from glassjax_stage2.jvp import JVPTrace, JVPTracer
+from glassjax_stage2.shaped_array import short_dtype
 from glassjax_stage2.vmap import BatchTrace, BatchTracer
 from glassjax_stage3.staging import JaxprTrace, JaxprTracer
 from glassjax_stage4.partial_eval import PartialEvalTrace
@@ -39,7 +40,9 @@ def type_text(aval: ShapedArray) -> str:
     >>> type_text(ShapedArray((2, 3), "bfloat16")), type_text(ShapedArray((), "int32", True))
     ('bfloat16[2,3]', '~int32[]')
     """
-    return f"{'~' * aval.weak_type}{dtype_name(aval.dtype)}[{str(aval).partition('[')[2]}"
+    head, _, rest = str(aval).partition("[")
+    memory = head.removeprefix(short_dtype(aval.dtype))
+    return f"{'~' * aval.weak_type}{dtype_name(aval.dtype)}{memory}[{rest}"
 
 
 class PrintedType:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from glassjax import xla
-from glassjax.memory import Space
+from glassjax.shardings.memories import DEVICE, checked_kind
 from glassjax.shardings.mesh import AbstractMesh, AxisType, Device, Mesh, mesh_in_context
 from glassjax.shardings.partition_spec import PartitionSpec
 from glassjax_stage2 import tree_leaves
@@ -32,7 +32,7 @@ class Sharding:
     True
     """
 
-    memory_kind: str | None
+    memory_kind: str
 
     @property
     def unreduced_count(self) -> int:
@@ -134,6 +134,7 @@ class Sharding:
             isinstance(other, Sharding)
             and not (self.is_abstract or other.is_abstract)
             and self.device_tuple == other.device_tuple
+            and self.memory_kind == other.memory_kind
             and self.coordinates(ndim) == other.coordinates(ndim)
             and self.parts(ndim) == other.parts(ndim)
         )
@@ -143,25 +144,14 @@ class Sharding:
         return self
 
     def with_memory_kind(self, kind: str) -> "Sharding":
-        """The sharding in a kind of memory, which must be 'device'."""
-        own_memory("with_memory_kind", kind)
-        return self
-
-
-def own_memory(caller: str, kind: str | None) -> str:
-    """The kind of memory of all arrays, which is the only one that `caller` may be given."""
-    if kind not in ("device", None):
-        raise ValueError(
-            f"{caller}: memory_kind must be 'device', found {shown(kind)}: arrays here are in the "
-            "memory of their device. To keep one in the memory of the host, put it on a CPU, "
-            "device_put(x, devices('cpu')[0])"
-        )
-    return "device"
+        """The sharding in another kind of memory of its devices."""
+        raise NotImplementedError(f"{type(self).__name__} must define with_memory_kind")
 
 
 @lru_cache(maxsize=4096)
 def _placement(sharding: Sharding, ndim: int) -> xla.Placement:
-    made = xla.new_placement(sharding.device_tuple, sharding.tiling(ndim))
+    kind = sharding.memory_kind
+    made = xla.new_placement(sharding.device_tuple, sharding.tiling(ndim), kind)
     made.sharding = sharding
     here = sharding.addressable_devices
     parts = sharding.coordinates(ndim)
@@ -211,7 +201,11 @@ class SingleDeviceSharding(Sharding):
 
     Arguments:
         device: the device.
-        memory_kind: 'device', or None for the same.
+        memory_kind: a kind of memory that the device can address, such as "pinned_host"; None for
+            its own memory, "device".
+
+    Raises:
+        ValueError: the device cannot address such a memory.
 
     >>> glassjax.sharding.SingleDeviceSharding(glassjax.devices()[0]).is_fully_replicated
     True
@@ -226,7 +220,10 @@ class SingleDeviceSharding(Sharding):
                 f"{type(device).__name__}"
             )
         self._device: Device = device
-        self.memory_kind = own_memory("SingleDeviceSharding", memory_kind)
+        self.memory_kind = checked_kind("SingleDeviceSharding", device, memory_kind)
+
+    def with_memory_kind(self, kind: str) -> "SingleDeviceSharding":
+        return SingleDeviceSharding(self._device, memory_kind=kind)
 
     @property
     def device_tuple(self) -> tuple[Device, ...]:
@@ -242,13 +239,17 @@ class SingleDeviceSharding(Sharding):
         return {self._device: (0,) * ndim}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SingleDeviceSharding) and self._device == other._device
+        return (
+            isinstance(other, SingleDeviceSharding)
+            and self._device == other._device
+            and self.memory_kind == other.memory_kind
+        )
 
     def __hash__(self) -> int:
-        return hash(self._device)
+        return hash((self._device, self.memory_kind))
 
     def __reduce__(self) -> Any:
-        return _single_device_of_id, (self._device.id, self._device.platform)
+        return _single_device_of_id, (self._device.id, self._device.platform, self.memory_kind)
 
     def __repr__(self) -> str:
         return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self.memory_kind})"
@@ -261,6 +262,7 @@ def make_single_device_sharding(
 
     Raises:
         TypeError: `device` is not a device.
+        ValueError: the device cannot address a memory of this kind.
 
     >>> glassjax.sharding.make_single_device_sharding(glassjax.devices()[0]).num_devices
     1
@@ -268,9 +270,11 @@ def make_single_device_sharding(
     return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
-def _single_device_of_id(number: int, platform: str | None = None) -> SingleDeviceSharding:
+def _single_device_of_id(
+    number: int, platform: str | None = None, kind: str | None = None
+) -> SingleDeviceSharding:
     by_id: dict[int, Device] = {device.id: device for device in xla.devices(platform)}
-    return SingleDeviceSharding(by_id[number])
+    return SingleDeviceSharding(by_id[number], memory_kind=kind)
 
 
 class NamedSharding(Sharding):
@@ -279,10 +283,12 @@ class NamedSharding(Sharding):
     Arguments:
         mesh: the mesh.
         spec: the mesh axes that each array axis is sharded over.
-        memory_kind: 'device', or None for the same.
+        memory_kind: a kind of memory that the devices can address, such as "pinned_host"; None for
+            their own memory, "device".
 
     Raises:
-        ValueError: `spec` names an axis that the mesh lacks, or `memory_kind` another memory.
+        ValueError: `spec` names an axis that the mesh lacks, or `memory_kind` a memory that the
+            devices cannot address.
         TypeError: an argument is of another type.
 
     >>> P = glassjax.sharding.PartitionSpec
@@ -320,8 +326,9 @@ class NamedSharding(Sharding):
                 )
         self.mesh = mesh
         self.spec = spec
-        self._hash = hash((mesh, spec))
-        self.memory_kind = own_memory("NamedSharding", memory_kind)
+        device = mesh.devices.flat[0] if isinstance(mesh, Mesh) and mesh.size else None
+        self.memory_kind = checked_kind("NamedSharding", device, memory_kind)
+        self._hash = hash((mesh, spec, self.memory_kind))
 
     @staticmethod
     def _require_explicit(mesh: Mesh | AbstractMesh, spec: PartitionSpec, name: Hashable) -> None:
@@ -339,6 +346,9 @@ class NamedSharding(Sharding):
         """The same sharding with another `mesh`, `spec` or `memory_kind`."""
         given = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self.memory_kind} | changes
         return NamedSharding(given.pop("mesh"), given.pop("spec"), **given)
+
+    def with_memory_kind(self, kind: str) -> "NamedSharding":
+        return self if kind == self.memory_kind else self.update(memory_kind=kind)
 
     @property
     def is_abstract(self) -> bool:
@@ -374,7 +384,7 @@ class NamedSharding(Sharding):
         return math.prod([self.mesh.shape[name] for name in self.spec.unreduced])
 
     def everywhere(self) -> "NamedSharding":
-        return NamedSharding(self.mesh, PartitionSpec())
+        return self.update(spec=PartitionSpec())
 
     def tiling(self, ndim: int) -> xla.Tiling | None:
         parts, names = self.parts(ndim), self.mesh.axis_names
@@ -410,7 +420,7 @@ class NamedSharding(Sharding):
             # On one mesh the names decide, without a look at the part of each device.
             sizes = self.mesh.shape
             ours, theirs = self.axes(ndim), other.axes(ndim)
-            if self.spec.unreduced != other.spec.unreduced:
+            if (self.spec.unreduced, self.memory_kind) != (other.spec.unreduced, other.memory_kind):
                 return False
             return all(
                 [name for name in a if sizes[name] > 1] == [name for name in b if sizes[name] > 1]
@@ -422,19 +432,26 @@ class NamedSharding(Sharding):
         if self is other:
             return True
         return (
-            isinstance(other, NamedSharding) and self.spec == other.spec and self.mesh == other.mesh
+            isinstance(other, NamedSharding)
+            and self.spec == other.spec
+            and self.mesh == other.mesh
+            and self.memory_kind == other.memory_kind
         )
 
     def __hash__(self) -> int:
         return self._hash
 
     def __reduce__(self) -> Any:
-        return NamedSharding, (self.mesh, self.spec)
+        return _named_sharding, (self.mesh, self.spec, self.memory_kind)
 
     def __repr__(self) -> str:
-        has_devices = isinstance(self.mesh, Mesh)
-        memory = f", memory_kind={self.memory_kind}" if has_devices else ""
+        is_known = isinstance(self.mesh, Mesh) or self.memory_kind != DEVICE
+        memory = f", memory_kind={self.memory_kind}" if is_known else ""
         return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{memory})"
+
+
+def _named_sharding(mesh: Mesh, spec: PartitionSpec, memory_kind: str) -> NamedSharding:
+    return NamedSharding(mesh, spec, memory_kind=memory_kind)
 
 
 def _unravel(number: int, sizes: Sequence[int]) -> list[int]:
@@ -553,12 +570,9 @@ def as_sharding(caller: str, role: str, entry: Any) -> Sharding | None:
     if isinstance(entry, NamedSharding) and isinstance(entry.mesh, AbstractMesh):
         mesh = mesh_in_context.get()
         if isinstance(mesh, Mesh) and mesh.abstract_mesh == entry.mesh:
-            return NamedSharding(mesh, entry.spec, memory_kind=entry.memory_kind)
+            return entry.update(mesh=mesh)
     if entry is None or isinstance(entry, Sharding):
         return entry
-    if isinstance(entry, Space):
-        own_memory(caller, "device" if entry is Space.Device else str(entry))
-        return None  # its device
     if isinstance(entry, PartitionSpec):
         mesh = mesh_in_context.get()
         if mesh is None:

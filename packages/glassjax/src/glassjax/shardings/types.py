@@ -13,7 +13,9 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax.errors import ShardingTypeError
+from glassjax.memory import Space
 from glassjax.settings.names import later
+from glassjax.shardings import memories
 from glassjax.shardings.mesh import (
     AbstractMesh,
     AxisType,
@@ -117,7 +119,7 @@ class ShardedArray(stage2.ShapedArray):
 
     def accepts(self, other: stage2.ShapedArray) -> bool:
         """Return True if `other` is the same type, or the type without a sharding."""
-        if not self.plain.accepts(unsharded(other)):
+        if not self.plain.accepts(other.plain if isinstance(other, ShardedArray) else other):
             return False
         return not isinstance(other, ShardedArray) or (
             self.mesh == other.mesh
@@ -240,8 +242,10 @@ def listed(avals: Iterable[stage2.ShapedArray]) -> str:
 
 
 def unsharded(aval: stage2.ShapedArray) -> stage2.ShapedArray:
-    """The type without its sharding."""
-    return aval.plain if isinstance(aval, ShardedArray) else aval
+    """The type without its sharding and memory."""
+    while isinstance(aval, ShardedArray | memories.HostArray):
+        aval = aval.plain
+    return aval
 
 
 def sharded_type(aval: stage2.ShapedArray) -> "ShardedArray | None":
@@ -280,10 +284,11 @@ def sharding_of_type(aval: stage2.ShapedArray) -> NamedSharding:
     """The sharding in a type, on an abstract mesh."""
     entries = [axes[0] if len(axes) == 1 else axes or None for axes in spec_of(aval)]
     sharded = sharded_type(aval)
+    kind = memories.kind_of_type(aval)
     if sharded is None:
-        return NamedSharding(AbstractMesh((), ()), PartitionSpec(*entries))
+        return NamedSharding(AbstractMesh((), ()), PartitionSpec(*entries), memory_kind=kind)
     spec = with_reduction(PartitionSpec(*entries), sharded.reduction)
-    return NamedSharding(sharded.mesh, spec)
+    return NamedSharding(sharded.mesh, spec, memory_kind=kind)
 
 
 _type: Any = stage2.ShapedArray
@@ -303,13 +308,21 @@ def on_known_devices(sharding: Sharding) -> Sharding:
         return sharding
     here = mesh_in_context.get()
     if isinstance(here, Mesh) and here.abstract_mesh == sharding.mesh:
-        return NamedSharding(here, sharding.spec)
+        return sharding.update(mesh=here)
     known = _meshes_of_types.get(sharding.mesh, set())
-    return NamedSharding(next(iter(known)), sharding.spec) if len(known) == 1 else sharding
+    return sharding.update(mesh=next(iter(known))) if len(known) == 1 else sharding
 
 
 def type_at(aval: stage2.ShapedArray, sharding: Sharding | None) -> stage2.ShapedArray:
     """The type of arrays with a plain type and a sharding."""
+    if sharding is None:
+        return aval
+    return memories.in_space(
+        _sharded_at(aval, sharding), memories.space_of_kind(sharding.memory_kind)
+    )
+
+
+def _sharded_at(aval: stage2.ShapedArray, sharding: Sharding) -> stage2.ShapedArray:
     if not isinstance(sharding, NamedSharding) or not sharding.mesh.explicit_axes:
         return aval
     if isinstance(sharding.mesh, Mesh):
@@ -401,6 +414,7 @@ def resharded(name: str, x: Any, sharding: Any, role: str = "out_sharding") -> A
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
     before = typeof(x)
+    sharding = sharding.with_memory_kind(memories.kind_of_type(before))
     after = type_at(unsharded(before), sharding)
     require_in_place(name, _kept_axes(before), _kept_axes(after))
     return bind1(reshard_p, x, sharding=sharding)
@@ -412,6 +426,8 @@ def leave_to_compiler(x: Any, mesh: AbstractMesh | None = None) -> Any:
     Without a mesh, the type has no sharding at all.
     """
     aval = getattr(x, "aval", None)
+    if isinstance(aval, memories.HostArray):
+        aval = aval.plain
     if not isinstance(aval, ShardedArray):
         return x
     mesh = mesh or aval.mesh.update_axis_types(dict.fromkeys(aval.mesh.axis_names, AxisType.Auto))
@@ -439,7 +455,8 @@ def _cast(x: Any, aval: stage2.ShapedArray, state: Reduction) -> Any:
     sharded = sharded_type(aval) or sharded_type(found)
     assert sharded is not None  # the types differ, so one has a sharding
     spec = with_reduction(PartitionSpec(*wanted), state)
-    return bind1(reshard_p, x, sharding=NamedSharding(sharded.mesh, spec))
+    kind = memories.kind_of_type(found)
+    return bind1(reshard_p, x, sharding=NamedSharding(sharded.mesh, spec, memory_kind=kind))
 
 
 def sharded_as(tangents: Any, primals: Any) -> Any:
@@ -517,7 +534,7 @@ class _AnyType(type):
 
 
 class ShapedArray(metaclass=_AnyType):
-    """The set of all arrays of one shape and dtype, and of one sharding along `Explicit` axes.
+    """The set of all arrays of one shape and dtype, one sharding along `Explicit` axes, one memory.
 
     `weak_type` marks a Python number, which takes the dtype of the operands that it is combined
     with. There is only one object per type, so types compare by identity.
@@ -539,12 +556,14 @@ class ShapedArray(metaclass=_AnyType):
         weak_type: bool = False,
         *,
         sharding: Sharding | None = None,
+        memory_space: Space | None = None,
         **others: Any,
     ) -> stage2.ShapedArray:
         given = [name for name, value in others.items() if value]
         if given:
             raise TypeError(f"ShapedArray: only primitives set {given[0]}: leave it out")
-        return type_at(stage2.ShapedArray(shape, dtype, weak_type), sharding)
+        aval = type_at(stage2.ShapedArray(shape, dtype, weak_type), sharding)
+        return aval if memory_space is None else memories.in_space(aval, memory_space)
 
 
 # `ManualAxisType`: how values vary along mesh axes in the body of `shard_map`.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 import glassjax_stage2 as stage2
+from glassjax import xla
 from glassjax.errors.arguments import checking_arguments, require_flags
 from glassjax.primitives import higher_order, sparsity_rules
 from glassjax.primitives.declare import calls, declare
@@ -19,6 +20,7 @@ from glassjax.runtime.array import tree_to_arrays
 from glassjax.runtime.effects import has_effects
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.settings.names import wraps
+from glassjax.shardings.memories import checked_kind, device_put_p, in_space, space_of_kind
 from glassjax.transforms.backward_logs import log_from_program
 from glassjax_stage2 import Primitive, ShapedArray, bind, bind1
 from glassjax_stage2.arguments import require_function
@@ -53,10 +55,12 @@ Recompute = _PolicyDecision("Recompute", False)
 
 
 class Offloadable(NamedTuple):
-    """A decision of a policy, in place of True: keep the results where they are.
+    """A decision of a policy, in place of True: keep the results in another memory.
+
+    They are moved there, and back when cotangents arrive.
 
     Attributes:
-        src, dst: the kinds of memory; of no effect.
+        src, dst: the kinds of memory of the results and of the residuals.
 
     >>> policy = lambda prim, *avals, **params: Offloadable("device", "pinned_host")
     >>> glassjax.grad(glassjax.checkpoint(jnp.sin, policy=policy))(0.0)
@@ -218,12 +222,23 @@ def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
-    """`dots_with_no_batch_dims_saveable`: values are kept in place instead of offloaded.
+    """As `dots_with_no_batch_dims_saveable`, with the products kept in another memory.
 
     Arguments:
-        offload_src, offload_dst: the kinds of memory; of no effect.
+        offload_src, offload_dst: the kinds of memory of the products and of the residuals.
+
+    >>> f = lambda w, x: jnp.sum(jnp.sin(jnp.sin(w @ x)))
+    >>> policy = glassjax.checkpoint_policies.offload_dot_with_no_batch_dims(
+    ...     "device", "pinned_host"
+    ... )
+    >>> _, pull_back = glassjax.vjp(glassjax.checkpoint(f, policy=policy), jnp.eye(2), jnp.ones(2))
+    >>> [x.sharding.memory_kind for x in glassjax.tree.leaves(pull_back)].count("pinned_host")
+    1
     """
-    return dots_with_no_batch_dims_saveable
+    move = Offloadable(offload_src, offload_dst)
+    return lambda prim, *in_avals, **params: (
+        dots_with_no_batch_dims_saveable(prim, *in_avals, **params) and move
+    )
 
 
 def save_and_offload_only_these_names(
@@ -233,13 +248,41 @@ def save_and_offload_only_these_names(
     offload_src: str,
     offload_dst: str,
 ) -> Policy:
-    """Keep the values with one of these names, including those that would be offloaded.
+    """Keep the values with one of these names, some of them in another memory.
 
     Arguments:
-        names_which_can_be_saved, names_which_can_be_offloaded: the names.
-        offload_src, offload_dst: the kinds of memory; of no effect.
+        names_which_can_be_saved: the names of values that stay where they are.
+        names_which_can_be_offloaded: the names of values that are moved.
+        offload_src, offload_dst: the kinds of memory of the latter and of the residuals.
+
+    Raises:
+        ValueError: a name is in both.
+
+    >>> from glassjax.ad_checkpoint import checkpoint_name
+    >>> policy = glassjax.checkpoint_policies.save_and_offload_only_these_names(
+    ...     names_which_can_be_saved=["a"],
+    ...     names_which_can_be_offloaded=["b"],
+    ...     offload_src="device",
+    ...     offload_dst="pinned_host",
+    ... )
+    >>> f = lambda x: jnp.sin(checkpoint_name(jnp.sin(checkpoint_name(jnp.sin(x), "a")), "b"))
+    >>> _, pull_back = glassjax.vjp(glassjax.checkpoint(f, policy=policy), 1.0)
+    >>> sorted({x.sharding.memory_kind for x in glassjax.tree.leaves(pull_back)})
+    ['device', 'pinned_host']
     """
-    return save_only_these_names(*names_which_can_be_saved, *names_which_can_be_offloaded)
+    kept, moved = frozenset(names_which_can_be_saved), frozenset(names_which_can_be_offloaded)
+    if both := kept & moved:
+        raise ValueError(
+            f"save_and_offload_only_these_names: {sorted(both)} can be in only one of "
+            "names_which_can_be_saved and names_which_can_be_offloaded"
+        )
+    move = Offloadable(offload_src, offload_dst)
+
+    def by_name(prim: Primitive, *in_avals: ShapedArray, **params: Any) -> bool | Offloadable:
+        name = params["name"] if prim is name_p else None
+        return move if name in moved else name in kept
+
+    return by_name
 
 
 checkpoint_policies = SimpleNamespace(
@@ -265,7 +308,7 @@ checkpoint_policies = SimpleNamespace(
 # computes its results again from that.
 
 
-MaySave = Callable[[JaxprEqn], bool]
+MaySave = Callable[[JaxprEqn], bool | _PolicyDecision | Offloadable]
 
 
 class SavedEqns(NamedTuple):
@@ -303,9 +346,13 @@ def save_eqns(eqns: Iterable[JaxprEqn], may_save: MaySave) -> SavedEqns:
     """
     found = SavedEqns([], [], [])
     for eqn in eqns:
-        if has_effects(eqn) or may_save(eqn):
+        decision = has_effects(eqn) or may_save(eqn)
+        if decision:
             found.first.append(eqn)
-            found.saved.extend(eqn.outvars)
+            saved = eqn.outvars
+            if isinstance(decision, Offloadable):
+                saved = [_offloaded(found, x, decision) for x in saved]
+            found.saved.extend(saved)
             continue
         rule = saving_rules.get(eqn.primitive)
         inner = rule and rule(eqn, may_save)
@@ -314,6 +361,20 @@ def save_eqns(eqns: Iterable[JaxprEqn], may_save: MaySave) -> SavedEqns:
         found.saved.extend(saved)
         found.again.extend(again)
     return found
+
+
+def _offloaded(found: SavedEqns, x: Var, move: Offloadable) -> Var:
+    """The variable of `x` in another memory; equations that move it there and back."""
+    there, back = (space_of_kind(checked_kind("checkpoint", None, kind)) for kind in move[::-1])
+    kept = Var(in_space(x.aval, there))
+    for eqns, source, target, space in (
+        (found.first, x, kept, there),
+        (found.again, kept, x, back),
+    ):
+        copies = xla.copy_semantics().ALWAYS_COPY
+        params = {"devices": (space,), "srcs": (None,), "copy_semantics": (copies,)}
+        eqns.append(JaxprEqn(device_put_p, [source], [target], params))
+    return kept
 
 
 def save_in_program(jaxpr: Jaxpr, may_save: MaySave) -> PartialJaxprs | None:
@@ -546,7 +607,8 @@ def _checkpoint_halves(unknown_ins: tuple[bool, ...], params: dict[str, Any]) ->
     at_once = without_dead_code(Jaxpr([], known.invars, first, [*outs, *kept]))
     invars = [*kept, *from_arguments, *unknown.invars[count:]]
     # If nothing costly is recomputed, nothing needs to be hidden from XLA.
-    costly = {x for eqn in again if eqn.primitive is not name_p for x in eqn.outvars}
+    free = (name_p, device_put_p)
+    costly = {x for eqn in again if eqn.primitive not in free for x in eqn.outvars}
     is_costly = any(x in costly for eqn in whole.eqns for x in eqn.outvars)
     later = {
         **params,

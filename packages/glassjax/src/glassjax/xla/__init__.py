@@ -20,10 +20,10 @@ _lazy_facade(
         """,
         ".extensions": "Partitioner TARGET register_partitioners register_routines transformations",
         ".placement": """
-            TileAssignment PartitionedExecutable Placement Tiling WHOLE buffers_here
+            TileAssignment PartitionedExecutable Placement Tiling WHOLE buffers_here copy_semantics
             compile_partitioned deserialize_partitioned tiles_of explicit_transfers guard_threads
-            hlo_sharding inspection_address join_parts moving_between_devices new_placement
-            parts_here placement_of put_parts restore_guard set_guard with_placement
+            hlo_sharding inspection_address join_parts memory_kinds moving_between_devices
+            new_placement parts_here placement_of put_parts restore_guard set_guard with_placement
         """,
     },
 )

@@ -63,12 +63,14 @@ from glassjax.xla.placement import TileAssignment as TileAssignment
 from glassjax.xla.placement import Tiling as Tiling
 from glassjax.xla.placement import buffers_here as buffers_here
 from glassjax.xla.placement import compile_partitioned as compile_partitioned
+from glassjax.xla.placement import copy_semantics as copy_semantics
 from glassjax.xla.placement import deserialize_partitioned as deserialize_partitioned
 from glassjax.xla.placement import explicit_transfers as explicit_transfers
 from glassjax.xla.placement import guard_threads as guard_threads
 from glassjax.xla.placement import hlo_sharding as hlo_sharding
 from glassjax.xla.placement import inspection_address as inspection_address
 from glassjax.xla.placement import join_parts as join_parts
+from glassjax.xla.placement import memory_kinds as memory_kinds
 from glassjax.xla.placement import moving_between_devices as moving_between_devices
 from glassjax.xla.placement import new_placement as new_placement
 from glassjax.xla.placement import parts_here as parts_here

@@ -81,8 +81,10 @@ def _placement_class() -> Any:
     return PlacementOnDevices
 
 
-def new_placement(devices: tuple[Device, ...], tiling: Tiling | None) -> Placement:
-    """The placement for arrays sharded over `devices` by `tiling`.
+def new_placement(
+    devices: tuple[Device, ...], tiling: Tiling | None, memory_kind: str | None = None
+) -> Placement:
+    """The placement for arrays sharded over `devices` by `tiling`, in a kind of memory.
 
     Raises:
         RuntimeError: jaxlib is too old to read arrays from several devices.
@@ -97,7 +99,9 @@ def new_placement(devices: tuple[Device, ...], tiling: Tiling | None) -> Placeme
             "0.11.2 can, on Python 3.12 or newer"
         )
     sharding = hlo_sharding(tiling)
-    made = _placement_class()(_device_list(devices), sharding, memory_kind=None)
+    kind = None if memory_kind == "device" else memory_kind  # jaxlib's word for the device's own
+    made = _placement_class()(_device_list(devices), sharding, memory_kind=kind)
+    made.memory_kind = kind
     made.hlo_sharding = sharding
     made.devices = devices
     here = int(get_backend().client.process_index())
@@ -108,6 +112,19 @@ def new_placement(devices: tuple[Device, ...], tiling: Tiling | None) -> Placeme
 @lru_cache(maxsize=256)
 def _device_list(devices: tuple[Device, ...]) -> Any:
     return import_module("jaxlib.xla_client").DeviceList(devices)
+
+
+@cache
+def memory_kinds(device: Device) -> tuple[str, ...]:
+    """The kinds of memory that a device can address, its own first."""
+    own = device.default_memory()
+    others = [each.kind for each in device.addressable_memories() if each != own]
+    return "device", *others
+
+
+def copy_semantics() -> Any:
+    """jaxlib's enumeration of the ways to copy an array to a device."""
+    return get_backend().jaxlib.ArrayCopySemantics
 
 
 def put_parts(

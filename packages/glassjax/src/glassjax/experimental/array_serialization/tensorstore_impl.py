@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from glassjax.dtypes import canonicalize_dtype
-from glassjax.lax.sharding import device_put
+from glassjax.lax.placement import device_put
 from glassjax.runtime.array import Array
 from glassjax.runtime.devices import process_count, process_index
 from glassjax.runtime.make_array import make_array_from_single_device_arrays

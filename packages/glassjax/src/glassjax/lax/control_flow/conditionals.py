@@ -33,6 +33,7 @@ from glassjax.runtime.places import default_placement
 from glassjax.settings.names import not_given
 from glassjax.settings.number_types import letter_of, result_type
 from glassjax.settings.options import infs_option, jit_is_disabled, nans_option
+from glassjax.shardings.memories import in_space, space_of
 from glassjax.shardings.types import convert, sharded_type, spec_of, with_spec
 from glassjax.transforms import checkpoint
 from glassjax.transforms.custom_vmap import custom_vmap
@@ -521,12 +522,14 @@ def _common_types(
 def _common_type(avals: Sequence[ShapedArray]) -> ShapedArray | None:
     if len(set(avals)) == 1:
         return avals[0]
-    common = result_type(*avals)
+    common, space = result_type(*avals), space_of(avals[0])
     fits = all(
-        aval.shape == avals[0].shape and (aval.weak_type or aval.dtype == common.dtype)
+        space_of(aval) is space
+        and aval.shape == avals[0].shape
+        and (aval.weak_type or aval.dtype == common.dtype)
         for aval in avals
     )
-    return ShapedArray(avals[0].shape, common.dtype) if fits else None
+    return in_space(ShapedArray(avals[0].shape, common.dtype), space) if fits else None
 
 
 def _casting(f: FlatFunction, target: Sequence[ShapedArray]) -> Callable[..., list[Any]]:
