@@ -737,8 +737,7 @@ def _thin_qr_jvp(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
         imaginary = both - convert_element_type(matrices.real_part(both), typeof(both).dtype)
         rotation = rotation + matrices.eye_like(both) * imaginary
     change = both - rotation
-    q_dot = by_r - matrices.matmul(q, both) + matrices.matmul(q, rotation)
-    return q_dot, matrices.matmul(change, r)
+    return by_r - matrices.matmul(q, change), matrices.matmul(change, r)
 
 
 def _complement_jvp(q: Any, q_dot: Any) -> Any:
