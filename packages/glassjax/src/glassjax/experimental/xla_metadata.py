@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
 from typing import Any
 
 import glassjax_stage2 as stage2
@@ -14,6 +13,7 @@ from glassjax.runtime import lowering
 from glassjax.runtime.array import tree_to_arrays
 from glassjax.runtime.evaluation import evaluated_by_library, evaluators
 from glassjax.runtime.named_scope import record_scopes
+from glassjax.settings.config import ReusableContext
 from glassjax.settings.names import wraps
 from glassjax_stage2 import Primitive, ShapedArray, bind, bind1
 from glassjax_stage2.arguments import require_function
@@ -24,14 +24,14 @@ xla_metadata_call_p = attributed_call("xla_metadata_call")
 xla_metadata_value_p = Primitive("xla_metadata_value")
 
 
-class Metadata:
+class Metadata(ReusableContext):
     """A context manager and decorator: the metadata of the operations within."""
 
     def __init__(self, given: Mapping[str, Any]):
+        super().__init__(self._block)
         self._given = given
-        self._open: list[Any] = []
 
-    def __enter__(self) -> None:
+    def _block(self) -> ReusableContext:
         record_scopes()
         here = dict(lowering.attributes_in_context.value)
         here.update(
@@ -40,17 +40,7 @@ class Metadata:
         for name, x in self._given.items():
             if x is None:
                 here.pop(name, None)
-        block = lowering.attributes_in_context(tuple(sorted(here.items())))
-        block.__enter__()
-        self._open.append(block)
-
-    def __exit__(
-        self,
-        cls: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._open.pop().__exit__(cls, error, traceback)
+        return lowering.attributes_in_context(tuple(sorted(here.items())))
 
     def __call__(self, f: Callable[..., Any]) -> Any:
         return _WithMetadata(f, self)

@@ -183,20 +183,13 @@ class _ListsAsTuples(StaticArguments):
     def _name(self, at: int | str) -> str:
         return list(inspect.signature(self.fun).parameters)[at] if isinstance(at, int) else at
 
-    def _refuse_unhashable(self, static: Any) -> None:
+    def _unhashable(self, which: int | str, value: Any) -> Exception:
         """Users know operations as plain functions, not as jitted ones with static arguments."""
-        for which, _, value in static:
-            try:
-                hash(value)
-            except TypeError:
-                found = (
-                    typeof(value) if isinstance(value, array.Array | np.ndarray) else shown(value)
-                )
-                raise TypeError(
-                    f"{name_of(self.fun)}: {self._name(which)} must be an int, a tuple, a string "
-                    f"or a dtype, found {found} of type {type(value).__name__}. "
-                    "Are arguments swapped?"
-                ) from None
+        found = typeof(value) if isinstance(value, array.Array | np.ndarray) else shown(value)
+        return TypeError(
+            f"{name_of(self.fun)}: {self._name(which)} must be an int, a tuple, a string or a "
+            f"dtype, found {found} of type {type(value).__name__}. Are arguments swapped?"
+        )
 
 
 @overload

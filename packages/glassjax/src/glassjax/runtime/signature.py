@@ -168,12 +168,15 @@ class StaticArguments:
             try:
                 hash(value)
             except TypeError:
-                role = f"argument {which}" if isinstance(which, int) else which
-                raise ValueError(
-                    f"jit of `{name_of(self.fun)}`: the static {role} is of type "
-                    f"{type(value).__name__}, which is not hashable, so calls cannot be told "
-                    "apart by it. Use a tuple or another immutable value, or do not make it static."
-                ) from None
+                raise self._unhashable(which, value) from None
+
+    def _unhashable(self, which: int | str, value: Any) -> Exception:
+        role = f"argument {which}" if isinstance(which, int) else which
+        return ValueError(
+            f"jit of `{name_of(self.fun)}`: the static {role} is of type {type(value).__name__}, "
+            "which is not hashable, so calls cannot be told apart by it. Use a tuple or another "
+            "immutable value, or do not make it static."
+        )
 
 
 def add_static(x: Any, key: list[Any]) -> None:
