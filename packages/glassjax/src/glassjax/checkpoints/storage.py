@@ -49,7 +49,7 @@ _ZARR_DTYPES = {
 }  # fmt: skip
 
 
-def tensorstore(caller: str = "glassjax.checkpoints") -> Any:
+def tensorstore() -> Any:
     """The module `tensorstore`.
 
     Raises:
@@ -59,7 +59,7 @@ def tensorstore(caller: str = "glassjax.checkpoints") -> Any:
         return import_module("tensorstore")
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"{caller} needs TensorStore: pip install 'glassjax[checkpoint]'",
+            "glassjax.checkpoints needs TensorStore: pip install 'glassjax[checkpoint]'",
             name=error.name,
         ) from None
 

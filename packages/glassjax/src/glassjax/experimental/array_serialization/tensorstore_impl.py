@@ -7,12 +7,12 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from glassjax.checkpoints import storage
 from glassjax.dtypes import canonicalize_dtype
 from glassjax.lax.placement import device_put
 from glassjax.runtime.array import Array
@@ -28,7 +28,20 @@ _LARGEST_FILE = 2 * 2**30
 _CHUNK_ELEMENTS = 100_000_000
 
 
-tensorstore = partial(storage.tensorstore, "experimental.array_serialization")
+def tensorstore() -> Any:
+    """The module `tensorstore`.
+
+    Raises:
+        ModuleNotFoundError: it is not installed.
+    """
+    try:
+        return import_module("tensorstore")
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "experimental.array_serialization needs TensorStore: "
+            "pip install 'glassjax[checkpoint]'",
+            name=error.name,
+        ) from None
 
 
 @cache
