@@ -11,6 +11,7 @@ import numpy as np
 
 from glassjax import lax
 from glassjax import numpy as jnp
+from glassjax.dimensions.expressions import is_symbolic
 from glassjax.lax.precision import PrecisionLike
 from glassjax.lax.shapes import sizes_of
 from glassjax.numpy.transcendental import inexact_arrays
@@ -214,8 +215,11 @@ def resize(
     axes = [i for i, (old, new) in enumerate(zip(sizes, shape, strict=True)) if old != new]
     if method == ResizeMethod.NEAREST:
         for axis in axes:
-            centers = np.arange(shape[axis], dtype=np.float32) + np.float32(0.5)
-            pixels = np.floor(centers * np.float32(sizes[axis]) / np.float32(shape[axis]))
+            old, new = sizes[axis], shape[axis]
+            numpy: Any = jnp if is_symbolic((old, new)) else np
+            centers = numpy.arange(new, dtype=np.float32) + np.float32(0.5)
+            scale, unscale = numpy.asarray(old, np.float32), numpy.asarray(new, np.float32)
+            pixels = numpy.floor(centers * scale / unscale)
             image = jnp.take(image, pixels.astype(np.int32), axis, mode="clip")
         return image
     (image,) = inexact_arrays(image)

@@ -134,8 +134,7 @@ def trace_to_jaxpr(
     trace: JaxprTrace = dialect().interpreter(JaxprTrace)(transformation, name)
     trace.argument_names = argument_names
     with trace.run():
-        outs = f(*trace.new_args(in_avals))
-    return trace.to_jaxpr(outs)
+        return trace.to_jaxpr(f(*trace.new_args(in_avals)))
 
 
 def make_jaxpr(fun: Callable[..., Any]) -> Callable[..., Jaxpr]:

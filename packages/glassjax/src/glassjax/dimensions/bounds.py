@@ -32,6 +32,7 @@ class Knowledge:
         self.scope = scope
         self.facts: dict[Monomial, dict[Fact, None]] = {}  # by largest product, in order
         self.explored: set[Monomial] = set()
+        self._best: dict[frozenset[tuple[Monomial, int]], expressions.Bounds] = {}
 
     def copy(self) -> "Knowledge":
         copied = Knowledge(self.scope)
@@ -69,6 +70,7 @@ class Knowledge:
             linear[ONE] = constant // divisor
         terms = sorted(linear.items(), key=lambda term: term[0].key, reverse=True)
         self.facts.setdefault(leading, {})[Fact(tuple(terms), is_equality)] = None
+        self._best.clear()
 
     def _consequences(self, linear: Linear, is_equality: bool) -> Iterator[tuple[Linear, bool]]:
         known = [fact for facts in self.facts.values() for fact in facts]
@@ -181,11 +183,15 @@ class Knowledge:
         leading = _leading(linear)
         if leading == ONE:
             return linear.get(ONE, 0), linear.get(ONE, 0)
+        key = frozenset(linear.items())
+        if key in self._best:
+            return self._best[key]
         low, high = UNKNOWN
         for found in self._derived(leading, linear):
             low, high = max(low, found[0]), min(high, found[1])
             if enough(low, high):
-                break
+                return low, high
+        self._best[key] = low, high
         return low, high
 
     def _derived(self, leading: Monomial, linear: Linear) -> Iterator[expressions.Bounds]:

@@ -395,7 +395,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     _require_indices("insert", obj)
     if shapes.ndim(obj) > 1:
         raise ValueError(f"insert: obj must have at most one axis, found {typeof(obj)}")
-    known = known_value(obj)
+    known = None if is_symbolic_dim(size) else known_value(obj)
     if known is None and typeof(obj).dtype == bool:
         raise ConcretizationTypeError(
             "insert: how many booleans are True decides a shape, so they must be known when the "
@@ -455,5 +455,5 @@ def _traced_order(size: int, indices: Any, count: int) -> Any:
     indices = lax.convert_element_type(shapes.ravel(indices), np.int32)
     wrapped = wrapped_index(indices, size)
     twice = shapes.broadcast_to(wrapped, (count,)) * 2
-    places = shapes.concatenate([np.arange(1, 2 * size, 2, dtype=np.int32), twice])
+    places = shapes.concatenate([2 * lax.iota(np.int32, size) + 1, twice])
     return lax.sort_key_val(places, lax.iota(np.int32, size + count))[1]
