@@ -222,7 +222,8 @@ PAGES = (
             "glassjax.experimental.roofline", "glassjax.experimental.source_mapper",
             "glassjax.experimental.layout", "glassjax.experimental.xla_metadata",
             "glassjax.experimental.custom_partitioning",
-            "glassjax.experimental.compute_on", "glassjax.experimental.serialize_executable",
+            "glassjax.experimental.compute_on", "glassjax.experimental.colocated_python",
+            "glassjax.experimental.serialize_executable",
         ),
     ),
     Page(

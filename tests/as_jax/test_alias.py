@@ -158,12 +158,12 @@ def test_what_is_absent_says_so_where_it_is_used():
     out = run("""
         import glassjax
         glassjax.install_as_jax()
-        import jax.experimental.colocated_python as cp
-        from jax.experimental import colocated_python
-        from jax.experimental.colocated_python import colocated_cpu_devices as devices
-        assert cp is colocated_python
-        print(repr(devices))
-        for use in (lambda: devices([]), lambda: devices.x, lambda: cp.colocated_python(print)):
+        import jax.experimental.pallas.mosaic_gpu as plgpu
+        from jax.experimental.pallas import mosaic_gpu
+        from jax.experimental.pallas.mosaic_gpu import Barrier
+        assert plgpu is mosaic_gpu
+        print(repr(Barrier))
+        for use in (lambda: Barrier([]), lambda: Barrier.x, lambda: plgpu.kernel(print)):
             try:
                 use()
             except NotImplementedError as error:
@@ -177,10 +177,10 @@ def test_what_is_absent_says_so_where_it_is_used():
         except ImportError as error:
             print("no name")
     """).splitlines()
-    module = "jax.experimental.colocated_python"
-    assert out[0] == f"<{module}.colocated_cpu_devices, which is not in glassjax>"
-    assert out[1].startswith(f"{module}.colocated_cpu_devices is not in glassjax")
-    assert out[3].startswith(f"{module}.colocated_python is not in glassjax")
+    module = "jax.experimental.pallas.mosaic_gpu"
+    assert out[0] == f"<{module}.Barrier, which is not in glassjax>"
+    assert out[1].startswith(f"{module}.Barrier is not in glassjax")
+    assert out[3].startswith(f"{module}.kernel is not in glassjax")
     assert out[4:] == ["No module named 'jax.nowhere'", "no name"]
 
 

@@ -8,8 +8,8 @@ REASONS = {
         jax.experimental.EArray jax.experimental.primal_tangent_dtype
         jax.experimental.hijax.HiPspec jax.experimental.hijax.HiType
         jax.experimental.hijax.MappingSpec jax.experimental.hijax.register_hitype""",
-    "Python runs in the calling process only; this runs it where remote devices are.": """
-        jax.experimental.colocated_python.*""",
+    "A process runs Python for its own devices; these send it to other hosts.": """
+        jax.experimental.colocated_python.func.*""",
     "A process has one client for each platform, made from the settings when first used.": """
         jax.extend.backend.clear_backends jax.extend.backend.register_backend_factory""",
     "An array is sharded over the named axes of a mesh: use `NamedSharding`.": """

@@ -33,6 +33,7 @@ from glassjax_stage2.functions import canonical_axis
 from glassjax_stage2.promotion import cast as cast_to_type
 from glassjax_stage2.shaped_array import inexact_dtype
 from glassjax_stage2.source import is_machinery
+from glassjax_stage2.vmap import BatchTracer
 
 HERE = __name__
 
@@ -250,8 +251,10 @@ _OTHERWISE: dict[str, Callable[[str], Any]] = {
 def set_attributes() -> None:
     """Give classes of this library these attributes."""
     sharding, trace, tracer = Sharding, Trace, Tracer  # type: tuple[Any, Any, Any]
+    batch_tracer: Any = BatchTracer
     sharding._device_assignment = property(lambda sharding: sharding.device_tuple)
     sharding._addressable_device_assignment = property(_addressable_device_assignment)
+    batch_tracer.val = property(lambda tracer: tracer.value)
     tracer._trace = property(lambda tracer: tracer.interpreter)
     trace.main = property(lambda trace: trace)  # by which traces are told apart
 

@@ -22,6 +22,7 @@ profiler = _make_module(
 _lazy_facade(
     globals(),
     {
+        ".": "multihost_utils",
         ".rolled_loops": "roll",
         ".sparse_derivatives.jacobian": "sparse_hessian sparse_jacobian sparsity",
         ".sparse_derivatives.pattern": "Sparsity",
