@@ -55,6 +55,7 @@ LINEAR_IN = {
     "triangular_solve": (1,),
     "lu_solve": (1,),
     "tridiagonal_solve": (3,),
+    "scatter-mul": (0,),
     "select_and_gather_add": (0,),
     "select_and_scatter_add": (0,),
     "bcoo_dot_general": (0,),

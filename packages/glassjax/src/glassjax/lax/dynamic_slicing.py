@@ -61,11 +61,7 @@ def _start_indices(name: str, start_indices: Any, shape: Shape, wraps: Wraps) ->
         )
     wide = gathering.index_dtype(*given)
     starts = [
-        gathering.wrapped_index(
-            start if type(start) is int else gathering.as_index(start, wide), size
-        )
-        if w
-        else start
+        gathering.wrapped_index(start, size, wide) if w else start
         for start, size, w in zip(given, shape, each, strict=True)
     ]
     return [gathering.as_index(start, wide) for start in starts]

@@ -52,13 +52,18 @@ def as_index(index: Any, target: ShapedArray | None = None) -> Any:
     return cast(index, target)
 
 
-def wrapped_index(index: Any, size: int) -> Any:
-    """Indices into an axis of this size, with negative ones counted from the end."""
+def wrapped_index(index: Any, size: int, target: ShapedArray | None = None) -> Any:
+    """Indices into an axis of this size, with negative ones counted from the end.
+
+    With `target` traced ones are in that dtype, as by `as_index`.
+    """
     if type(index) is int:
         return index + size if index < 0 else index
     if letter_of(typeof(index).dtype) == "u":
         return index
-    return where(stage2.lt(index, 0), stage2.add(index, size), index)
+    is_negative = stage2.lt(index, 0)
+    index = index if target is None else as_index(index, target)
+    return where(is_negative, stage2.add(index, size), index)
 
 
 def remainder(index: Any, size: int) -> Any:

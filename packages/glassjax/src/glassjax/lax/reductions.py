@@ -105,7 +105,8 @@ def _shared_among_ties(t: Any, out: Any, x: Any, *, axes: Shape) -> Any:
     """The mean of the tangents of those elements that equal the result."""
     shape = [1 if axis in axes else size for axis, size in enumerate(typeof(x).shape)]
     chosen = stage2.astype(x == shapes.reshape(out, shape), typeof(x).dtype)
-    return reduce_sum(t * chosen, axes) / reduce_sum(chosen, axes)
+    count = reduce_sum(chosen, axes)
+    return reduce_sum(t * chosen, axes) / count
 
 
 def _extreme_lower(

@@ -408,18 +408,18 @@ def _linear_scatter_jvp(primitive: Primitive) -> Callable[..., Any]:
     def linear_scatter_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x, indices, updates), (x_dot, _, updates_dot) = primals, tangents
         scatter: Callable[..., Any] = partial(bind1, primitive, **params)
-        if type(x_dot) is stage2.Zero and type(updates_dot) is stage2.Zero:
-            out = scatter(x, indices, updates)
-            return [out], [stage2.Zero.like(out)]
-        x_dot = shapes.full_like(x, 0) if type(x_dot) is stage2.Zero else x_dot
-        updates_dot = (
-            shapes.full_like(updates, 0) if type(updates_dot) is stage2.Zero else updates_dot
-        )
+        is_constant = type(x_dot) is type(updates_dot) is stage2.Zero
         # Without overlap the same updates stay in both scatters.
         is_one = math.prod(typeof(indices).shape[:-1]) == 1 or params["unique_indices"]
-        if primitive is scatter_p and not is_one and winners_vary():
+        if primitive is scatter_p and not (is_constant or is_one) and winners_vary():
             scatter = _scatter_of_winners(typeof(x), indices, typeof(updates).shape, params)
-        return [scatter(x, indices, updates)], [scatter(x_dot, indices, updates_dot)]
+        out = scatter(x, indices, updates)
+        if is_constant:
+            return [out], [stage2.Zero.like(out)]
+        x_dot = shapes.full_like(x, 0) if type(x_dot) is stage2.Zero else x_dot
+        if type(updates_dot) is stage2.Zero:
+            updates_dot = shapes.full_like(updates, 0)
+        return [out], [scatter(x_dot, indices, updates_dot)]
 
     return linear_scatter_jvp
 
@@ -529,11 +529,14 @@ scatter_mul = _declare_scatter(
     """,
     "multiply",
     jvp=[
-        lambda t, out, x, indices, updates, **params: (
-            t * bind1(scatter_mul_p, shapes.full_like(x, 1), indices, updates, **params)
-        ),
+        lambda t, out, x, *rest, **params: bind1(scatter_mul_p, t, *rest, **params),
         None,
         _factor_of_updates,
+    ],
+    transpose=[
+        lambda ct, x, *rest, **params: bind1(scatter_mul_p, ct, *rest, **params),
+        None,
+        None,
     ],
 )
 

@@ -140,10 +140,11 @@ def _i0e(x: Any) -> Any:
 
 
 def _i1e_tangent(t: Any, out: Any, x: Any) -> Any:
-    is_away = abs(x) > float(ml_dtypes.finfo(typeof(x).dtype).eps)
-    safe = where(is_away, x, 1.0)
-    slope = bessel_i0e(safe) - out * (sign(safe) + 1.0 / safe)
-    return t * where(is_away, slope, 0.5)
+    eps = float(ml_dtypes.finfo(typeof(x).dtype).eps)
+    is_away = abs(x) > eps
+    safe = where(is_away, x, stage2.functions.full_like(x, eps))
+    slope = bessel_i0e(safe) - out * (sign(safe) + elementwise.reciprocal(safe))
+    return t * where(is_away, slope, stage2.functions.full_like(x, 0.5))
 
 
 bessel_i0e = declare.unary(

@@ -20,7 +20,7 @@ from glassjax.shardings import memories
 from glassjax.shardings.types import takes_out_sharding
 from glassjax_stage2 import ShapedArray, typeof
 from glassjax_stage2.promotion import broadcast_to, cast
-from glassjax_stage2.shaped_array import Shape
+from glassjax_stage2.shaped_array import Shape, dialect, python_scalars
 
 CLIP, DROP = GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP
 Combine = Callable[[Any, Any], Any]
@@ -316,7 +316,9 @@ def _broadcast_values(
     if type(values) is complex and kind == "set" and x.dtype.kind not in "cV":
         values = values.real  # the imaginary part is dropped, with a warning
     aval = typeof(values)
-    values = cast(values, x if kind == "set" else result_type(x, aval))
+    target = x if kind == "set" else result_type(x, aval)
+    is_number = type(values) in python_scalars and not target.weak_type
+    values = dialect().scalar(values, target.dtype) if is_number else cast(values, target)
     values = broadcast_to(values, shape if aval.shape else tuple(sizes))
     return memories.moved(lax.reshape(values, sizes), memories.space_of(x))
 

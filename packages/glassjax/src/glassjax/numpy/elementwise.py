@@ -209,14 +209,15 @@ def remainder(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 
 def _remainder(rest: Any, x2: Any, is_above: Any) -> Any:
-    return where(is_above, rest + x2, rest)
+    return lax.select(is_above, rest + x2, rest)
 
 
 mod = remainder
 
 
 def _has_sign_of_dividend_only(rest: Any, x2: Any) -> Any:
-    return (stage2.lt(rest, 0) != stage2.lt(x2, 0)) & (rest != 0)
+    is_uneven = rest != 0
+    return (stage2.lt(rest, 0) != stage2.lt(x2, 0)) & is_uneven
 
 
 @operation

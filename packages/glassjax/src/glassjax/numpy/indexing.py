@@ -641,7 +641,7 @@ def indices_of(plan: IndexPlan, shape: Shape, operands: Sequence[Any], wraps: bo
     """
     given = iter(operands)
     target = index_dtype(*operands)
-    columns = []
+    columns = []  # with their axes in the indices
     for axis, item, dims in plan.columns:
         if isinstance(item, Operand):
             column = as_index(next(given), target)
@@ -653,10 +653,10 @@ def indices_of(plan: IndexPlan, shape: Shape, operands: Sequence[Any], wraps: bo
         else:
             value = item + shape[axis] if wraps and item < 0 else item
             column = target.dtype.type(value)
-        columns.append(lax.broadcast_in_dim(column, (*plan.index_shape, 1), dims))
-    if len(columns) == 1:
-        return columns[0]
-    return lax.concatenate(columns, len(plan.index_shape))
+        columns.append((column, dims))
+    shape = *plan.index_shape, 1
+    spread = [lax.broadcast_in_dim(column, shape, dims) for column, dims in columns]
+    return spread[0] if len(spread) == 1 else lax.concatenate(spread, len(plan.index_shape))
 
 
 # `x[...]`: indexing.

@@ -64,7 +64,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
 
 def symmetrized(x: Any) -> Any:
     """The mean of the matrices and their transposes."""
-    return (x + matrices.mH(x)) * stage2.full_like(x, 0.5)
+    return (x + matrices.mH(x)) / 2
 
 
 def _cholesky_type(x: ShapedArray) -> list[ShapedArray]:
