@@ -8,15 +8,9 @@ DIFFERENT: dict[str, str] = {
     "elementwise primitives of JAX broadcast axes of size 1; here operands are broadcast first": """
         lax.linalg.eigh(m)
         lax.linalg.svd(m)
-        lax.reduce_max(m, (0,))
-        lax.reduce_min(m, (0,))
-        m.max()
-        m.min(1)
         jnp.linalg.det(m)
         jnp.linalg.eigh(m)
         jnp.linalg.svd(m)
-        jnp.max(m, 1)
-        jnp.ptp(x)
         nn.dot_product_attention(m[:, None], m[:, None], m[:, None])
         nn.log_softmax(x)
         nn.logsumexp(x)
@@ -38,7 +32,6 @@ DIFFERENT: dict[str, str] = {
     "only its derivatives differ: other formulas of the same functions": """
         lax.abs(x)
         lax.asinh(x)
-        lax.bessel_i1e(x)
         lax.cumlogsumexp(x)
         lax.cummax(x)
         lax.cummin(x)
@@ -92,10 +85,7 @@ DIFFERENT: dict[str, str] = {
         lax.while_loop(lambda c: c[0] < 10, lambda c: c * 2, x + 1)
         x % 2
         x // 2
-        m[i, i]
         x.at[0].set(1.0)
-        x.at[i].add(1.0)
-        x.at[i].mul(2.0)
         x.at[i].set(y)
         x.at[i].max(0.5)
         m.at[0].add(1.0)
@@ -103,7 +93,6 @@ DIFFERENT: dict[str, str] = {
         jnp.diag(x)
         jnp.linalg.cholesky(m)
         jnp.mod(x, y)
-        jnp.percentile(x, 50)
         nn.celu(x)
         nn.elu(x)
         nn.gelu(x, approximate=False)
