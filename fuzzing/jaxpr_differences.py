@@ -139,6 +139,7 @@ DIFFERENT: dict[str, str] = {
         jnp.diag(m)
         jnp.trace(m)
         jnp.select([b], [x], y)
+        jnp.percentile(x, 50)
         jnp.piecewise(x, [x < 0.3, x > 0.3], [0.0, 1.0])
         jnp.roll(x, 1)
     """,
