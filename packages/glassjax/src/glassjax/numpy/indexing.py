@@ -655,8 +655,8 @@ def indices_of(plan: IndexPlan, shape: Shape, operands: Sequence[Any], wraps: bo
             column = target.dtype.type(value)
         columns.append((column, dims))
     shape = *plan.index_shape, 1
-    spread = [lax.broadcast_in_dim(column, shape, dims) for column, dims in columns]
-    return spread[0] if len(spread) == 1 else lax.concatenate(spread, len(plan.index_shape))
+    filled = [lax.broadcast_in_dim(column, shape, dims) for column, dims in columns]
+    return filled[0] if len(filled) == 1 else lax.concatenate(filled, len(plan.index_shape))
 
 
 # `x[...]`: indexing.
