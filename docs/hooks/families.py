@@ -157,7 +157,7 @@ PAGES = (
         "lax/elementwise", "Elementwise operations", LAX, "lax.elementwise",
         "lax.conversion", ".convert_element_type", "lax.transcendental",
     ),
-    family("lax/special", "Special functions", LAX, "lax.special", "lax.formulas",
+    family("lax/special", "Special functions", LAX, "lax.special", "lax.series",
         "lax.incomplete_gamma", "lax.incomplete_beta"),
     family(
         "lax/control_flow", "Control flow", LAX, "lax.control_flow", "lax.barriers",

@@ -43,7 +43,6 @@ _lazy_facade(
             round select select_n shift_left shift_right_arithmetic shift_right_logical sign square
             sub
         """,
-        ".formulas": "polynomial",
         ".fourier": "FftType fft",
         ".gathering": """
             GatherDimensionNumbers GatherScatterMode ScatterDimensionNumbers gather index_take
@@ -73,6 +72,7 @@ _lazy_facade(
             broadcasted_iota collapse empty expand_dims full full_like iota reshape rev squeeze tile
             transpose
         """,
+        ".series": "polynomial",
         ".sharding": "pcast with_sharding_constraint",
         ".slicing": "concatenate index_in_dim pad slice slice_in_dim split stack unstack",
         ".sorting": "approx_max_k approx_min_k sort sort_key_val top_k",

@@ -11,6 +11,7 @@ import numpy as np
 import glassjax_stage2 as stage2
 from glassjax.lax import elementwise, formulas, special
 from glassjax.lax.elementwise import abs, sign, square, where
+from glassjax.lax.series import converge, where_any
 from glassjax.lax.transcendental import exp, log, log1p, sqrt
 from glassjax.primitives import sparsity_rules
 from glassjax.primitives.declare import declare, lower_by_primitives, no_derivative
@@ -165,10 +166,7 @@ def _beta_fraction(a: Any, b: Any, x: Any, is_active: Any, epsilon: float) -> An
     total = a + b
     start = total / (a + 1.0)
     one, zero = (stage2.functions.full_like(x, number) for number in (1.0, 0.0))
-    return (
-        1.0
-        / formulas.converge(beta_step, [one, zero, one], is_active, still_changes, MOST_STEPS)[2]
-    )
+    return 1.0 / converge(beta_step, [one, zero, one], is_active, still_changes, MOST_STEPS)[2]
 
 
 def _powers_by_beta(a: Any, b: Any, x: Any) -> Any:
@@ -238,7 +236,7 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
     out = weight * _beta_fraction(p, q, y, is_active, epsilon)
     # The logarithms of extreme operands are so large that their difference cancels completely.
     out = where(is_fast, out, 1.0 - out)
-    out = formulas.where_any(is_large, incomplete_beta, out, a, b, x)
+    out = where_any(is_large, incomplete_beta, out, a, b, x)
     out = elementwise.max(*stage2.promote(elementwise.min(*stage2.promote(out, 1.0)), 0.0))
     out = where(at_zero, where(x == 0.0, 0.0, 1.0), out)
     out = where(at_one, where(x == 1.0, 1.0, 0.0), out)

@@ -14,6 +14,7 @@ import numpy as np
 import glassjax_stage2 as stage2
 from glassjax.lax import formulas
 from glassjax.lax.elementwise import abs, clamp, square, where
+from glassjax.lax.series import converge, where_any
 from glassjax.lax.special import digamma, erfc, lgamma
 from glassjax.lax.transcendental import exp, expm1, log, sqrt
 from glassjax.primitives.declare import Binary, binary, no_derivative
@@ -194,7 +195,7 @@ def _igamma_series(a: Any, x: Any, is_active: Any) -> Any:
         return new[0] > new[1] * _epsilon(x)
 
     one = stage2.functions.full_like(x, 1.0)
-    _, total = formulas.converge(series_step, [one, one], is_active, term_matters, MOST_STEPS)
+    _, total = converge(series_step, [one, one], is_active, term_matters, MOST_STEPS)
     return total
 
 
@@ -215,9 +216,7 @@ def _igamma_series_with_slope(a: Any, x: Any, is_active: Any) -> Pair:
 
     one, zero = (stage2.functions.full_like(x, number) for number in (1.0, 0.0))
     start = [one, one, zero, zero]
-    _, total, _, total_dot = formulas.converge(
-        series_slope_step, start, is_active, term_matters, MOST_STEPS
-    )
+    _, total, _, total_dot = converge(series_slope_step, start, is_active, term_matters, MOST_STEPS)
     return total, total_dot
 
 
@@ -246,9 +245,7 @@ def igammac_fraction(a: Any, x: Any, is_active: Any, first: int = 0) -> Any:
         return abs(new[1]) > abs(new[2]) * (_epsilon(x) / 2)
 
     start = 1.0 / denominator(first)
-    return formulas.converge(
-        fraction_step, [start, start, start], is_active, still_changes, MOST_STEPS
-    )[2]
+    return converge(fraction_step, [start, start, start], is_active, still_changes, MOST_STEPS)[2]
 
 
 def _igammac_start(a: Any, x: Any) -> list[Any]:
@@ -284,9 +281,7 @@ def _igammac_fraction_with_slope(a: Any, x: Any, is_active: Any) -> Pair:
     start = _igammac_start(a, x)
     zero = start[1]
     slopes = [stage2.functions.full_like(x, -1.0), zero, start[2] * start[2]]
-    out = formulas.converge(
-        fraction_slope_step, [*start, *slopes], is_active, still_changes, MOST_STEPS
-    )
+    out = converge(fraction_slope_step, [*start, *slopes], is_active, still_changes, MOST_STEPS)
     return out[2], out[5]
 
 
@@ -319,9 +314,7 @@ def _igamma(a: Any, x: Any) -> Any:
     weight = exp(log_weight)
     lower = weight / a * _igamma_series(a, x, is_active & ~is_above)
     upper = weight * igammac_fraction(a, x, is_active & is_above)
-    out = formulas.where_any(
-        _is_large(a), asymptotic_lower, where(is_above, 1.0 - upper, lower), a, x
-    )
+    out = where_any(_is_large(a), asymptotic_lower, where(is_above, 1.0 - upper, lower), a, x)
     out = where(is_infinite, 1.0, where(is_zero, 0.0, out))
     return where(is_outside, math.nan, out)
 
@@ -360,7 +353,7 @@ def _igammac(a: Any, x: Any) -> Any:
     lower = weight / a * _igamma_series(a, x, is_active & by_series)
     upper = weight * igammac_fraction(a, x, is_active & is_above)
     rest = where(is_small, _upper_of_small(a, x), 1.0 - lower)
-    out = formulas.where_any(_is_large(a), asymptotic_upper, where(is_above, upper, rest), a, x)
+    out = where_any(_is_large(a), asymptotic_upper, where(is_above, upper, rest), a, x)
     out = where(is_one, 1.0, where(is_zero, 0.0, out))
     return where(is_outside, math.nan, out)
 
@@ -390,7 +383,7 @@ def _combined_slopes(
         out = where(
             is_above, fraction_slope(weight, a, x, upper), series_slope(weight, a, x, lower)
         )
-        out = formulas.where_any(_is_large(a), large_slope, out, a, x)
+        out = where_any(_is_large(a), large_slope, out, a, x)
         return where(is_outside, math.nan, where(x == 0.0, 0.0, out))
 
     return slope
@@ -417,7 +410,7 @@ def _gamma_density(a: Any, x: Any) -> Any:
     power = where(is_small, a, a - 1.0) * log(x)
     out = abs(a) * exp(power - (x + lgamma(a + 1.0)))
     out = out / where(is_small, x, 1.0)
-    out = formulas.where_any(_is_large(a), asymptotic_density, out, a, x)
+    out = where_any(_is_large(a), asymptotic_density, out, a, x)
     return where((a == math.inf) & (x < math.inf), 0.0, out)
 
 

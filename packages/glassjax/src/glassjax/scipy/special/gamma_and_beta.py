@@ -10,8 +10,9 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import lax
-from glassjax.lax.formulas import artanh_series, in_64_bits, to_64_bits, where_any
+from glassjax.lax.formulas import artanh_series, in_64_bits, to_64_bits
 from glassjax.lax.incomplete_beta import by_parts, log_beta
+from glassjax.lax.series import where_any
 from glassjax.lax.shapes import steps_of
 from glassjax.lax.special import LANCZOS_SHIFT, lanczos_sum, log_gamma, log_of_normal
 from glassjax.numpy.cases import where

@@ -14,7 +14,8 @@ import glassjax_stage2 as stage2
 from glassjax import lax
 from glassjax import numpy as jnp
 from glassjax.errors.tracebacks import hiding_frames
-from glassjax.lax.formulas import converge, in_64_bits
+from glassjax.lax.formulas import in_64_bits
+from glassjax.lax.series import converge
 from glassjax.lax.shapes import steps_of
 from glassjax.numpy.cases import where
 from glassjax.numpy.dtypes import computation_dtype, default_float

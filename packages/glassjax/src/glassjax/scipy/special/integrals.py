@@ -9,8 +9,9 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import lax
-from glassjax.lax.formulas import converge, horner, in_64_bits
+from glassjax.lax.formulas import horner, in_64_bits
 from glassjax.lax.incomplete_gamma import igammac_fraction
+from glassjax.lax.series import converge
 from glassjax.numpy.cases import where
 from glassjax.numpy.transcendental import strong_floats
 from glassjax.primitives.declare import Unary, binary, no_derivative, unary
