@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import functools
-import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -75,20 +74,18 @@ def with_accuracy(function: Callable[..., Any]) -> Elementary:
     operation: Any = function
     name = name_of(function)
 
-    def accurate(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+    def accurate(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
         if not (accuracy is None or isinstance(accuracy, AccuracyMode | Tolerance)):
             raise NotImplementedError(
                 f"{name}: accuracy must be an AccuracyMode, a Tolerance or None, found "
                 f"{shown(accuracy)}"
             )
-        return operation.__wrapped__(x)
+        out: Array = operation.__wrapped__(x)
+        return out
 
-    own = inspect.signature(accurate).parameters["accuracy"]
-    theirs = inspect.signature(function)
-    wrapped = functools.wraps(operation.__wrapped__)(accurate)
+    names = "__module__", "__name__", "__qualname__", "__doc__"
+    wrapped = functools.update_wrapper(accurate, operation.__wrapped__, names)
     del wrapped.__wrapped__  # `inspect.signature` would follow it to another signature
-    (operand,) = theirs.parameters.values()
-    wrapped.__signature__ = theirs.replace(parameters=[operand, own])  # type: ignore[attr-defined]
     return Operation(wrapped, "accuracy")
 
 

@@ -9,7 +9,6 @@ from typing import Any, overload
 from weakref import WeakSet
 
 from glassjax import xla
-from glassjax.dimensions.scopes import SymbolicScope, scope_of
 from glassjax.errors.tracebacks import hide_frames, hiding_frames
 from glassjax.runtime import evaluation, pipeline, refs, stages
 from glassjax.runtime import places as places_of_arrays
@@ -18,7 +17,6 @@ from glassjax.runtime import signature as signatures
 from glassjax.runtime.array import Array, is_evaluating, tree_to_arrays, type_of
 from glassjax.runtime.evaluation import evaluated_by_library, library_evaluation
 from glassjax.runtime.inlining import Inline, is_early
-from glassjax.runtime.symbolic_calls import CompilationForAllSizes, SymbolicSizes
 from glassjax.settings.config import Switch, config
 from glassjax.settings.names import PickledByName, later, not_given
 from glassjax.settings.options import disable_jit_option, require_execution, require_tracing
@@ -80,7 +78,7 @@ class PjitFunction(PickledByName, programs.Called):
         traced: pipeline.Cache,
         inline: bool,
         places: places_of_arrays.GivenPlaces = places_of_arrays.ANYWHERE,
-        symbolic: SymbolicSizes | None = None,
+        symbolic: Any = None,
     ):
         # The `__dict__` of other callables is their state, for instance the fields of a model.
         has_users_attributes = isinstance(fun, FunctionType | PjitFunction)
@@ -371,7 +369,7 @@ class PjitFunction(PickledByName, programs.Called):
         """The compilation for a call: from the program for all sizes if there is one."""
         tree, keys, *rest = signature
         avals = signatures.types_in_key(keys)
-        if (symbolic := self._symbolic) is not None and scope_of(avals) is None:
+        if (symbolic := self._symbolic) is not None and _scope_of(avals) is None:
             _, others, keywords = self._static.split(args, kwargs)
             types = symbolic.types(others, keywords, avals)
             values = symbolic.values(types, avals, self._names_of_dynamic(args, kwargs))
@@ -384,22 +382,21 @@ class PjitFunction(PickledByName, programs.Called):
 
     def _for_all_sizes(
         self,
-        scope: SymbolicScope,
+        scope: Any,
         signature: signatures.Signature,
         where: places_of_arrays.Places,
         args: Any,
         kwargs: Any,
-    ) -> CompilationForAllSizes:
+    ) -> Any:
         """The program of a signature with symbolic sizes, lowered once."""
         key = signature, where
         if key not in self._programs:
             traced = self._traced_for(signature, args, kwargs)
             shardings = self._given_places.result_shardings(traced.out_tree)
-            self._programs[key] = CompilationForAllSizes(
+            self._programs[key] = _compilation_for_all_sizes(
                 scope, traced, self._options, where, shardings
             )
-        found: CompilationForAllSizes = self._programs[key]
-        return found
+        return self._programs[key]
 
     def _bind(self, args: Any, kwargs: Any, name: str | None = None) -> Any:
         """A call inside a transformation, which sees one primitive that holds a program."""
@@ -696,7 +693,7 @@ def jit(
         )
         sizes = None
         if symbolic is not None:
-            sizes = SymbolicSizes(f"jit of `{name_of(fun)}`", symbolic, symbolic_constraints)
+            sizes = _symbolic_sizes(f"jit of `{name_of(fun)}`", symbolic, symbolic_constraints)
         return _jitted_of(PjitFunction, fun, static, options, is_inlined, places, sizes)
 
     return jitted if fun is not_given else jitted(fun)
@@ -717,6 +714,9 @@ def _jitted_of(
 
 _constrain = later("glassjax.lax.sharding", "constrain")
 _explain_tracing = later("glassjax.runtime.notices", "explain_tracing")
+_scope_of = later("glassjax.dimensions.scopes", "scope_of")
+_symbolic_sizes = later("glassjax.runtime.symbolic_calls", "SymbolicSizes")
+_compilation_for_all_sizes = later("glassjax.runtime.symbolic_calls", "CompilationForAllSizes")
 
 
 def _constrain_results(values: Sequence[Any], shardings: places_of_arrays.Shardings) -> list[Any]:

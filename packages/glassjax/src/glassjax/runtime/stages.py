@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple, NoReturn, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from glassjax import xla
-from glassjax.dimensions.scopes import scope_of
 from glassjax.runtime.array import Array
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.pipeline import Compilation, checked_options
@@ -17,7 +16,7 @@ from glassjax.runtime.places import Places, Shardings
 from glassjax.runtime.printed_jaxpr import PrintedJaxpr, printed_jaxpr
 from glassjax.runtime.refs import RefsOfCall
 from glassjax.runtime.staging import struct_of
-from glassjax.runtime.symbolic_modules import dynamic
+from glassjax.settings.names import later
 from glassjax.settings.options import require_execution
 from glassjax.settings.tracers import printed_type
 from glassjax.shardings.sharding import Format, Sharding, SingleDeviceSharding, format_of
@@ -30,6 +29,9 @@ from glassjax_stage3 import Jaxpr
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 CompilerOptions = dict[str, Any]  # names of options of XLA, and their values
+
+_scope_of = later("glassjax.dimensions.scopes", "scope_of")
+_dynamic = later("glassjax.runtime.symbolic_modules", "dynamic")
 
 
 @runtime_checkable
@@ -249,9 +251,9 @@ class Lowered(_Stage):
         program = compilation.partitioned(lambda: names)
         self._is_partitioned = program is not None
         self._text = compilation.text() if program is None else program.text
-        self._scope = scope_of(compilation.jaxpr.in_avals)
+        self._scope = _scope_of(compilation.jaxpr.in_avals)
         if self._scope is not None:
-            self._text = dynamic(self._text, self._scope, self.argument_names)
+            self._text = _dynamic(self._text, self._scope, self.argument_names)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module as text.
