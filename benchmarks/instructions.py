@@ -66,7 +66,8 @@ def counts(program: str, env: Environment = None) -> list[int]:
         run = sys.executable, "-c", f"{PRELUDE}{program}\nos._exit(0)", switch
         out = f"--callgrind-out-file={directory}/counts"
         counting = "setarch", "-R", "valgrind", "--tool=callgrind", "--instr-atstart=no", out
-        env = {**(os.environ if env is None else env), "PYTHONHASHSEED": "0"}
+        fixed = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": ""}
+        env = {**(os.environ if env is None else env), **fixed}
         for command in (run, [*counting, *run]):  # the first writes bytecode
             done = subprocess.run(command, capture_output=True, text=True, env=env)
             if done.returncode:

@@ -108,7 +108,6 @@ from glassjax.lax.elementwise import shift_right_logical as shift_right_logical
 from glassjax.lax.elementwise import sign as sign
 from glassjax.lax.elementwise import square as square
 from glassjax.lax.elementwise import sub as sub
-from glassjax.lax.formulas import polynomial as polynomial
 from glassjax.lax.fourier import FftType as FftType
 from glassjax.lax.fourier import fft as fft
 from glassjax.lax.gathering import GatherDimensionNumbers as GatherDimensionNumbers
@@ -153,6 +152,7 @@ from glassjax.lax.scattering import scatter_max as scatter_max
 from glassjax.lax.scattering import scatter_min as scatter_min
 from glassjax.lax.scattering import scatter_mul as scatter_mul
 from glassjax.lax.scattering import scatter_sub as scatter_sub
+from glassjax.lax.series import polynomial as polynomial
 from glassjax.lax.shape_rules import conv_general_shape_tuple as conv_general_shape_tuple
 from glassjax.lax.shape_rules import conv_shape_tuple as conv_shape_tuple
 from glassjax.lax.shape_rules import conv_transpose_shape_tuple as conv_transpose_shape_tuple

@@ -4,6 +4,7 @@ The names of the files are JAX's, since tools look for them.
 """
 
 import gzip
+import json
 from collections import Counter
 from collections.abc import Iterator
 from itertools import count
@@ -74,25 +75,22 @@ def equation_profile(jaxpr: Jaxpr) -> bytes:
         {"function_id": functions.setdefault(code, len(functions) + 1), "line": line}
         for code, line in locations
     ]
-    return gzip.compress(
-        pprof_profile(
+    profile = {
+        "sample": samples,
+        "sample_type": [{"type": string("equations"), "unit": string("count")}],
+        "location": [{"id": id, "line": [line]} for id, line in enumerate(lines, 1)],
+        "function": [
             {
-                "sample": samples,
-                "sample_type": [{"type": string("equations"), "unit": string("count")}],
-                "location": [{"id": id, "line": [line]} for id, line in enumerate(lines, 1)],
-                "function": [
-                    {
-                        "id": id,
-                        "name": string(code.co_qualname),
-                        "filename": string(code.co_filename),
-                        "start_line": code.co_firstlineno,
-                    }
-                    for code, id in functions.items()
-                ],
-                "string_table": list(strings),
+                "id": id,
+                "name": string(code.co_qualname),
+                "filename": string(code.co_filename),
+                "start_line": code.co_firstlineno,
             }
-        )
-    )
+            for code, id in functions.items()
+        ],
+        "string_table": list(strings),
+    }
+    return gzip.compress(pprof_profile(json.dumps(profile)))
 
 
 def _equations(

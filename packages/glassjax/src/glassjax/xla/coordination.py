@@ -1,7 +1,6 @@
 """Coordination of processes through jaxlib, and jaxlib's profiler."""
 
 import ctypes
-import json
 import os
 import sys
 import time
@@ -256,9 +255,9 @@ def recorder() -> Any:
     return import_module("jaxlib._profiler")
 
 
-def pprof_profile(profile: Mapping[str, Any]) -> bytes:
-    """A profile in the format of the tool `pprof`, from the fields of its message `Profile`."""
-    message: bytes = import_module("jaxlib._jax").json_to_pprof_profile(json.dumps(profile))
+def pprof_profile(profile: str) -> bytes:
+    """A profile in the format of the tool `pprof`, from its message `Profile` as JSON."""
+    message: bytes = import_module("jaxlib._jax").json_to_pprof_profile(profile)
     return message
 
 
