@@ -87,6 +87,11 @@ OPERATIONS = {
     "split": (lambda x: jnp.split(x, 3, axis=1), ["a, 3"]),
     "broadcast_to": (lambda x: jnp.broadcast_to(x, (2, *x.shape)), ["a, b"]),
     "pad": (lambda x: jnp.pad(x, ((1, 2), (x.shape[1], x.shape[0]))), ["a, b"]),
+    "edge": (lambda x: jnp.pad(x, ((1, 2), (x.shape[0], 3)), "edge"), ["a, b"]),
+    "wrap": (lambda x: jnp.pad(x, ((1, 2), (x.shape[0], 3)), "wrap"), ["a, b"]),
+    "reflect": (lambda x: jnp.pad(x, (7, x.shape[0]), "reflect"), ["a"]),
+    "symmetric": (lambda x: jnp.pad(x, (x.shape[0] + 2, 8), "symmetric"), ["a"]),
+    "split at a size": (lambda x: jnp.split(x, [2, x.shape[0]]), ["a"]),
     "linspace": (lambda x: jnp.linspace(0, 1, x.shape[0] + 1)[1:] + x, ["a"]),
     "cumlogsumexp": (lambda x: lax.cumlogsumexp(x, 0), ["a, 3"]),
     "unrolled scan": (

@@ -163,6 +163,10 @@ def dilated(size: int, dilation: int) -> int:
     return (size - 1) * dilation + 1 if size else 0
 
 
+def _as_count(x: Any) -> Any:
+    return x if is_symbolic_dim(x) else int(x)
+
+
 def pads_of(
     caller: str, sizes: Sequence[int], windows: Sequence[int], strides: Sequence[int], padding: Any
 ) -> Pairs:
@@ -181,10 +185,7 @@ def pads_of(
     """
     if not isinstance(padding, str):
         try:
-            pairs = tuple(
-                tuple([x if is_symbolic_dim(x) else int(x) for x in (low, high)])
-                for low, high in padding
-            )
+            pairs = tuple((_as_count(low), _as_count(high)) for low, high in padding)
         except (TypeError, ValueError):
             raise TypeError(
                 f"{caller}: padding must be a string or pairs of ints, found {shown(padding)}"

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from glassjax import lax
-from glassjax.dimensions.expressions import Size
+from glassjax.dimensions.expressions import Size, is_symbolic, max_size
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.numpy import reductions
 from glassjax.numpy.dtypes import cast_into
+from glassjax.numpy.elementwise import clip
 from glassjax.numpy.shapes import broadcast_to, concatenate, ndim, shape
 from glassjax.numpy.statistics import median
 from glassjax.numpy.vectorize import apply_along_axis
@@ -203,6 +204,8 @@ def _pad(
             )
         elif reflect_type == "odd":
             x = _pad_turned(x, axis, width, 1 if mode == "reflect" else 0)
+        elif is_symbolic((size, *width)):
+            x = x[(*[slice(None)] * axis, _sources(size, width, mode))]
         else:
             # numpy computes the source of each element; runs of neighbors become one slice. The
             # array itself stays in one piece: XLA would copy slices of it.
@@ -213,6 +216,18 @@ def _pad(
             )
             x = concatenate([*before, x, *after], axis)
     return x
+
+
+def _sources(size: int, width: Width, mode: str) -> Any:
+    """The position of the source of each element, where numpy cannot compute with the sizes."""
+    places = lax.iota(np.int32, width[0] + size + width[1]) - width[0]
+    if mode == "edge":
+        return clip(places, 0, size - 1)
+    if mode == "wrap":
+        return places % size
+    period = 2 * size - (2 if mode == "reflect" else 0)
+    places = places % max_size(period, 1)
+    return lax.min(places, 2 * size - (2 if mode == "reflect" else 1) - places)
 
 
 def _axis_pairs(axis: int, width: Width, ndim: int) -> list[tuple[int, int, int]]:

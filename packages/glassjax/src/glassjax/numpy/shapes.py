@@ -11,7 +11,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import lax
-from glassjax.dimensions.expressions import is_symbolic_dim, surely_less
+from glassjax.dimensions.expressions import is_symbolic_dim, max_size, min_size, surely_less
 from glassjax.dtypes import DTypeLike
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax import shapes as creation
@@ -617,7 +617,7 @@ def _split_array(name: str, ary: Any, sections: Sections, axis: int) -> list[Any
     if np.ndim(sections) == 1 and np.size(sections) == 0:  # an empty list is a float array to numpy
         sections = ()
     if isinstance(sections, tuple | list):
-        cuts = [min(max(i + size if i < 0 else i, 0), size) for i in ints(name, sections)]
+        cuts = [min_size(max_size(i + size if i < 0 else i, 0), size) for i in ints(name, sections)]
         starts, limits = [0, *cuts], [*cuts, size]
     else:
         count = steps_of(f"{name}: indices_or_sections", sections)
