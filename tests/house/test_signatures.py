@@ -92,6 +92,7 @@ BEYOND = {
     "batch_size": "hessian jacfwd jacobian jacrev vmap",
     "max_steps": "lax.while_loop",
     "symbolic": "jit",
+    "symbolic_constraints": "jit",
     "checkpoints": "lax.while_loop",
 }
 # Parameters that the oldest JAX we are tested with calls by another name.
