@@ -138,6 +138,8 @@ def mish(x):
 
 NDTR = elementwise(lambda x: math.erfc(-float(x) * math.sqrt(0.5)) / 2)
 UNARY |= {
+    "relu": lambda x: np.maximum(x, 0),
+    "relu6": lambda x: np.clip(x, 0, 6),
     "logit": lambda x: np.log(x / (1 - x)),
     "mish": lambda x: mish(x)[0],
     "mish_slope": lambda x: mish(x)[1],

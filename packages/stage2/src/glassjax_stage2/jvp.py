@@ -94,8 +94,8 @@ def defjvp(
             `t`, the tangent of that operand, and returns its contribution to the tangent of the
             result `out`. None, as the function or its result, means no contribution: the result
             does not depend smoothly on the operand.
-        jointly: whether the primitive is linear in its operands together, as a sum is. If all have
-            tangents, it is applied to these.
+        jointly: whether the primitive is linear in the operands with formulas together, as a sum
+            is. If all of them have tangents, it is applied to these.
 
     >>> from glassjax_stage2 import jvp
     >>> cube_p = Primitive("cube")
@@ -107,15 +107,13 @@ def defjvp(
 
     def formula_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         out = bind1(primitive, *primals, **params)
-        if jointly and not any(type(tangent) is Zero for tangent in tangents):
-            return [out], [bind1(primitive, *tangents, **params)]
-        terms = []
-        for contribution, tangent in zip(contributions, tangents, strict=True):
-            if contribution is not None and type(tangent) is not Zero:
-                term = contribution(tangent, out, *primals, **params)
-                if term is not None:
-                    terms.append(term)
-        return [out], [sum_of(terms, typeof(out), primals)]
+        given = list(zip(contributions, tangents, primals, strict=True))
+        held = [x if formula is None else t for formula, t, x in given]
+        if jointly and not any(type(t) is Zero for t in held):
+            return [out], [bind1(primitive, *held, **params)]
+        varying = [(f, t) for f, t, _ in given if f is not None and type(t) is not Zero]
+        terms = [formula(t, out, *primals, **params) for formula, t in varying]
+        return [out], [sum_of([t for t in terms if t is not None], typeof(out), primals)]
 
     jvp_rules[primitive] = formula_jvp
 

@@ -39,6 +39,7 @@ defjvp(
     None,
     lambda t, out, which, x, y: select_n(which, t, full_like(t, 0)),
     lambda t, out, which, x, y: select_n(which, full_like(t, 0), t),
+    jointly=True,
 )
 
 

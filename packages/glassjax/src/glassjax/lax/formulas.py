@@ -11,6 +11,7 @@ import glassjax_stage2 as stage2
 from glassjax.lax.conversion import bitcast_convert_type
 from glassjax.lax.elementwise import abs, square, where
 from glassjax.lax.transcendental import log
+from glassjax.primitives import declare
 from glassjax.primitives.declare import Rule, Unary, lower_by_primitives, unary
 from glassjax_stage2 import typeof
 
@@ -41,6 +42,7 @@ def in_64_bits(formula: Formula, *, below: int = 8) -> Rule:
     the float32 result is the exact one, rounded.
     """
 
+    @declare.with_64_bits
     def widened(*operands: Any) -> Any:
         dtype = typeof(operands[0]).dtype
         if dtype.itemsize >= below:  # or complex

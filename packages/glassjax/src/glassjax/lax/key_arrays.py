@@ -10,7 +10,7 @@ import glassjax_stage3 as stage3
 from glassjax.primitives.declare import declare
 from glassjax.primitives.sharding_rules import by_batch, require_whole
 from glassjax.runtime.lowering import own_lowering_rules
-from glassjax.settings.number_types import Implementation, implementation_of, is_key_type
+from glassjax.settings.number_types import PRNGImpl, implementation_of, is_key_type
 from glassjax.shardings.types import Spec, spec_of
 from glassjax_stage2 import Primitive, ShapedArray, bind1
 from glassjax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
@@ -22,7 +22,7 @@ random_wrap_p = Primitive("random_wrap")
 random_unwrap_p = Primitive("random_unwrap")
 
 
-def random_wrap(words: Any, implementation: Implementation) -> Any:
+def random_wrap(words: Any, implementation: PRNGImpl) -> Any:
     """Keys from their words: uint32 of shape `(..., *key_shape)`."""
     return bind1(random_wrap_p, words, impl=implementation)
 
@@ -32,7 +32,7 @@ def random_unwrap(keys: Any) -> Any:
     return bind1(random_unwrap_p, keys)
 
 
-def _wrap_type(words: ShapedArray, *, impl: Implementation) -> Avals:
+def _wrap_type(words: ShapedArray, *, impl: PRNGImpl) -> Avals:
     axes = len(impl.key_shape)
     if words.dtype != UINT32 or words.shape[words.ndim - axes :] != impl.key_shape:
         expected = ", ".join(map(str, ("...", *impl.key_shape)))
@@ -100,7 +100,7 @@ def _wrap_lower(
     out_avals: Avals,
     words: stage3.lowering.Value,
     *,
-    impl: Implementation,
+    impl: PRNGImpl,
 ) -> list[stage3.lowering.Value]:
     (keys,) = out_avals
     shape, count = keys.shape, impl.words

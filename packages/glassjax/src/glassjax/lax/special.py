@@ -324,6 +324,7 @@ def _beyond_pole(x: Any, value: Any, pole: float = math.nan) -> Any:
     return where(x > 1.0, value, where(x == 1.0, pole, math.nan))
 
 
+@declare.with_64_bits
 def _zeta_slope_in_64_bits(x: Any, q: Any) -> Any:
     return stage2.astype(_zeta_slope_series(to_64_bits(x), to_64_bits(q)), typeof(x).dtype)
 

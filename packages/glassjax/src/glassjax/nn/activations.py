@@ -16,6 +16,7 @@ from glassjax.lax import logistic
 from glassjax.lax.formulas import horner, with_derivatives
 from glassjax.lax.gathering import as_index
 from glassjax.numpy import tanh
+from glassjax.primitives.declare import lower_by_primitives, unary
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.operation import operation
 from glassjax.settings import number_types
@@ -38,7 +39,21 @@ def relu(x: ArrayLike) -> Array:
     >>> nn.relu(jnp.array([-2.0, 0.0, 2.0])), glassjax.grad(nn.relu)(0.0)
     (Array([0., 0., 2.], dtype=float32), Array(0., dtype=float32, weak_type=True))
     """
-    return jnp.where(jnp.less_equal(x, 0), 0, x)
+    return _relu_of(promote(x, 0)[0])
+
+
+@operation
+def _relu(x: ArrayLike) -> Array:
+    return jnp.maximum(x, 0)
+
+
+_relu_of = unary(
+    "relu",
+    "",
+    hlo=lower_by_primitives(_relu),
+    kinds="iufc",
+    jvp=lambda t, out, x: lax.select(x > 0, t, lax.full_like(t, 0)),
+)
 
 
 @operation
@@ -63,7 +78,8 @@ def elu(x: ArrayLike, alpha: float = 1.0) -> Array:
     if not is_inexact(typeof(x).dtype):
         x = jnp.multiply(x, 1.0)
     is_positive = jnp.greater(x, 0)
-    negative = jnp.where(is_positive, 0, x)  # exp must not overflow where it is not used
+    # exp must not overflow where it is not used
+    negative = jnp.where(jnp.greater(x, 0), 0.0, x)
     return jnp.where(is_positive, x, alpha * jnp.expm1(negative))
 
 
@@ -104,7 +120,7 @@ def silu(x: ArrayLike) -> Array:
     >>> nn.silu(jnp.array([0.0, 1e3])), f"{nn.silu(-1.0):.2f}"
     (Array([   0., 1000.], dtype=float32), '-0.27')
     """
-    return sigmoid(x) * x
+    return jnp.multiply(x, sigmoid(x))
 
 
 swish = silu
@@ -240,8 +256,21 @@ def relu6(x: ArrayLike) -> Array:
     >>> nn.relu6(jnp.array([-2.0, 2.0, 8.0]))
     Array([0., 2., 6.], dtype=float32)
     """
-    above_zero = jnp.where(jnp.less_equal(x, 0), 0, x)
-    return jnp.where(jnp.greater_equal(x, 6), 6.0, above_zero)
+    return _relu6_of(promote(x, 0)[0])
+
+
+@operation
+def _relu6(x: ArrayLike) -> Array:
+    return jnp.minimum(jnp.maximum(x, 0), 6.0)
+
+
+_relu6_of = unary(
+    "relu6",
+    "",
+    hlo=lower_by_primitives(_relu6),
+    kinds="f",
+    jvp=lambda t, out, x: lax.select((x > 0) & (x < 6), t, lax.full_like(t, 0)),
+)
 
 
 @operation
@@ -295,9 +324,7 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     Array([-0.5,  0. ,  2. ], dtype=float32)
     """
     require_promotable(x, alpha)
-    x, alpha = jnp.multiply(1.0, x), jnp.multiply(1.0, alpha)  # integers become weak floats
-    negative = jnp.minimum(x / alpha, 0.0)
-    return jnp.maximum(x, 0.0) + alpha * jnp.expm1(negative)
+    return jnp.maximum(x, 0.0) + alpha * jnp.expm1(jnp.minimum(x, 0.0) / alpha)
 
 
 @operation
@@ -327,8 +354,8 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     size = typeof(x).shape[axis]
     if size % 2:
         raise ValueError(f"glu: axis {axis} of {typeof(x)} must have an even size, found {size}")
-    first = lax.slice_in_dim(x, 0, size // 2, axis=axis)
-    return first * sigmoid(lax.slice_in_dim(x, size // 2, size, axis=axis))
+    first, second = lax.split(x, (size // 2, size // 2), axis)
+    return first * sigmoid(second)
 
 
 @operation
@@ -445,7 +472,7 @@ def standardize(
     elif variance is None:  # rounding must not make it negative
         squares = jnp.mean(jnp.square(x), axis, keepdims=True, where=where)
         variance = jnp.clip(squares - jnp.square(mean), 0)
-    return jnp.subtract(x, mean) * lax.rsqrt(jnp.add(variance, epsilon))
+    return jnp.subtract(x, mean) * lax.rsqrt(jnp.asarray(variance) + epsilon)
 
 
 @operation(static=("num_classes", "dtype", "axis", "out_sharding"))
@@ -477,11 +504,10 @@ def one_hot(
     if typeof(x).dtype.names:
         raise TypeError(f"one_hot: expected integers, found {typeof(x)}")
     x = as_index(x) if x.dtype.kind in "iu" else x  # narrow dtypes cannot represent every class
-    shape = list(jnp.expand_dims(x, axis).shape)
-    along = axis % len(shape)
+    x = jnp.expand_dims(x, axis)
+    along, shape = axis % x.ndim, [1] * x.ndim
     (shape[along],) = ints("one_hot: num_classes", num_classes)
-    classes = lax.broadcasted_iota(x.dtype, shape, along)
-    hot = jnp.expand_dims(x, axis) == classes
+    hot = x == lax.broadcasted_iota(x.dtype, shape, along)
     return lax.convert_element_type(hot, jnp.zeros((), dtype).dtype)
 
 

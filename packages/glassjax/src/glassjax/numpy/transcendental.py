@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import glassjax_stage2 as stage2
 from glassjax import lax
 from glassjax.dtypes import finfo
@@ -26,6 +28,7 @@ from glassjax.settings.number_types import letter_of, promote
 from glassjax_stage2 import typeof
 from glassjax_stage2.functions import canonical_axis, one_int
 from glassjax_stage2.promotion import to_inexact
+from glassjax_stage2.shaped_array import dialect, python_scalars
 
 # Promotion of operands to arrays of one inexact dtype.
 
@@ -35,14 +38,25 @@ def inexact_arrays(*operands: Any) -> list[Array]:
 
     They are weak only if all are, even if a result depends on only some of them.
     """
-    arrays = [to_array(x) for x in promote(*operands, inexact=True)]
-    are_weak = [typeof(x).weak_type for x in arrays]
-    return arrays if all(are_weak) or not any(are_weak) else strong(arrays)
+    promoted = promote(*operands, inexact=True)
+    are_weak = [typeof(x).weak_type for x in promoted]
+    return list(map(to_array, promoted)) if all(are_weak) else strong(promoted)
 
 
-def strong(arrays: list[Any]) -> list[Array]:
-    """The arrays, with strong types."""
-    return [lax.convert_element_type(x, typeof(x).dtype) for x in arrays]
+def strong(operands: list[Any]) -> list[Array]:
+    """The operands with strong types. Beside arrays, numbers become scalars of numpy.
+
+    A program has these as literals.
+    """
+    numbers = (*python_scalars, np.generic)
+    if all(isinstance(x, numbers) for x in operands):
+        operands = list(map(to_array, operands))
+    return [
+        dialect().scalar(x, typeof(x).dtype)
+        if isinstance(x, numbers)
+        else lax.convert_element_type(to_array(x), typeof(x).dtype)
+        for x in operands
+    ]
 
 
 def real_floats(caller: str, *operands: Any) -> list[Array]:

@@ -607,11 +607,11 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def _log_of_sum(x: Any, y: Any, base: float = math.e) -> Any:
-    difference = x - y
+    larger, difference = lax.max(x, y), x - y
+    is_nan, total = difference != difference, x + y  # inf - inf is NaN, too
     ratio = lax.exp(_times(math.log(base), -lax.abs(difference)))
     smaller_part = _times(1 / math.log(base), lax.log1p(ratio))
-    is_nan = difference != difference  # inf - inf is NaN, too
-    return where(is_nan, x + y, lax.max(x, y) + smaller_part)
+    return lax.select(is_nan, total, larger + smaller_part)
 
 
 def _times(factor: float, x: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +17,7 @@ from glassjax.primitives.loops import calls as calls
 from glassjax.primitives.narrow_numbers import converted, wide_dtype
 from glassjax.primitives.sharding_rules import by_elements, by_reduction
 from glassjax.runtime.array import Array, ArrayLike
+from glassjax.runtime.nesting import note_composition
 from glassjax.runtime.operation import KINDS, operation, require_kind
 from glassjax.runtime.operation import Binary as Binary
 from glassjax.runtime.operation import Unary as Unary
@@ -363,7 +364,7 @@ def unary(
     declare(
         primitive,
         abstract_eval=unary_type,
-        lower=_elementwise_lower(hlo, keeps_type=result is None),
+        lower=_elementwise_lower(primitive, hlo, keeps_type=result is None),
         vmap=vmap_elementwise(primitive),
         sharding=by_elements(primitive),
         sparsity=sparsity_rules.by_elements,
@@ -412,7 +413,7 @@ def binary(
     declare(
         primitive,
         abstract_eval=binary_type,
-        lower=_elementwise_lower(hlo),
+        lower=_elementwise_lower(primitive, hlo),
         vmap=vmap_elementwise(primitive),
         sharding=by_elements(primitive),
         sparsity=sparsity_rules.by_elements,
@@ -559,6 +560,17 @@ _LONG = 40  # equations
 _NUMBERS_OF_64_BITS = LibraryDialect(Settings(enable_x64=True))
 
 
+def with_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` with numbers of 64 bits inside, whatever the settings."""
+
+    @wraps(function)
+    def wide(*operands: Any) -> Any:
+        with set_number_types(_NUMBERS_OF_64_BITS):
+            return function(*operands)
+
+    return wide
+
+
 def lower_by_primitives(function: Callable[..., Any]) -> Rule:
     """The lowering rule of an elementwise primitive that decomposes into other primitives.
 
@@ -594,8 +606,11 @@ def lower_by_primitives(function: Callable[..., Any]) -> Rule:
     return primitives_lower
 
 
-def _elementwise_lower(hlo: str | Rule, keeps_type: bool = True) -> Rule:
+def _elementwise_lower(primitive: Primitive, hlo: str | Rule, keeps_type: bool = True) -> Rule:
     if callable(hlo):
+        if hlo in decompositions:
+            note_composition(primitive)
+            return hlo
         return _checked_lower(hlo)
     if not isinstance(hlo, str):
         raise TypeError(f"hlo must be the name of an operation, or a rule, found {shown(hlo)}")

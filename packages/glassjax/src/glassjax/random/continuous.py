@@ -144,13 +144,16 @@ def uniform(
     return uniform_numbers(key, sizes, dtype, minval, maxval)
 
 
+@operation(static=("shape", "dtype"))
 def uniform_numbers(
-    key: Any, shape: tuple[int, ...], dtype: np.dtype[Any], minval: Any = 0.0, maxval: Any = 1.0
+    key: Any, shape: tuple[int, ...], dtype: np.dtype[Any], minval: Any, maxval: Any
 ) -> Any:
     """`uniform` of checked arguments.
 
     Random bits become the fraction of a number from 1 to 2, since these are evenly spaced.
     """
+    minval, maxval = as_dtype(minval, dtype), as_dtype(maxval, dtype)
+    minval, maxval = (lax.broadcast_to_rank(x, len(shape)) for x in (minval, maxval))
     info = finfo(dtype)
     width = info.bits if info.nmant >= 8 else 8
     bits = random_bits(key, width, shape)
@@ -160,10 +163,8 @@ def uniform_numbers(
     fraction = lax.shift_right_logical(*stage2.promote(bits, width - info.nmant))
     one = dialect().scalar(int(np.ones((), dtype).view(words)), words)
     numbers = lax.bitcast_convert_type(fraction | one, dtype) - 1
-    minval, maxval = as_dtype(minval, dtype), as_dtype(maxval, dtype)
-    width = stage2.sub(maxval, minval)
     # Rounding may fall below `minval`.
-    return lax.max(*stage2.promote(minval, numbers * width + minval))
+    return lax.max(*stage2.promote(minval, numbers * (maxval - minval) + minval))
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -278,9 +279,15 @@ def bernoulli(
     if not is_inexact(dtype) or dtype.kind == "c":
         raise TypeError(f"bernoulli: p must be a real number, found {typeof(p)}")
     sizes = result_shape("bernoulli", shape, p)
+    return _bernoulli(key, as_dtype(p, dtype), sizes, mode)
+
+
+@operation(static=("sizes", "mode"))
+def _bernoulli(key: Any, p: Any, sizes: tuple[int, ...], mode: str) -> Any:
+    dtype = typeof(p).dtype
     if mode == "low":
-        return uniform_numbers(key, sizes, dtype) < p
-    pair = uniform_numbers(key, (2, *sizes), dtype)
+        return uniform_numbers(key, sizes, dtype, 0.0, 1.0) < p
+    pair = uniform_numbers(key, (2, *sizes), dtype, 0.0, 1.0)
     coarse, fine = (
         lax.reshape(lax.slice(pair, (i, *[0] * len(sizes)), (i + 1, *sizes)), sizes)
         for i in range(2)
@@ -349,6 +356,7 @@ def normal(
     return (real + 1j * imaginary) / math.sqrt(2)
 
 
+@operation(static=("shape", "dtype"))
 def normal_numbers(
     key: Any, shape: tuple[int, ...], dtype: np.dtype[Any], stddev: Any = None
 ) -> Any:
@@ -402,7 +410,7 @@ def truncated_normal(
     infinity = dtype.type(np.inf)
     above = lax.nextafter(lax.stop_gradient(lower), infinity)
     below = lax.nextafter(lax.stop_gradient(upper), -infinity)
-    return lax.min(*stage2.promote(lax.max(*stage2.promote(out, above)), below))
+    return jnp.clip(out, above, below)
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -539,7 +547,7 @@ def wald(
     mean = broadcast_parameter(mean, sizes, dtype)
     key_of_v, key_of_u = new_keys(key, 2)
     v = normal_numbers(key_of_v, sizes, dtype)
-    u = uniform_numbers(key_of_u, sizes, dtype)
+    u = uniform_numbers(key_of_u, sizes, dtype, 0.0, 1.0)
     y = lax.square(v)
     mean_squared = lax.square(mean)
     root = lax.sqrt(4 * mean * y + mean_squared * lax.square(y))
@@ -569,7 +577,8 @@ def exponential(
     (True, '1.0')
     """
     dtype = float_dtype("exponential", dtype)
-    u = uniform_numbers(single_key("exponential", key), sizes_of("exponential", shape), dtype)
+    key, sizes = single_key("exponential", key), sizes_of("exponential", shape)
+    u = uniform_numbers(key, sizes, dtype, 0.0, 1.0)
     return -lax.log1p(-u)  # 1 - u is never 0
 
 
@@ -595,7 +604,7 @@ def laplace(
     """
     key, dtype = single_key("laplace", key), float_dtype("laplace", dtype)
     low = dtype.type(-1 + finfo(dtype).epsneg)
-    u = uniform_numbers(key, sizes_of("laplace", shape), dtype, low)
+    u = uniform_numbers(key, sizes_of("laplace", shape), dtype, low, 1.0)
     return lax.sign(u) * lax.log1p(-lax.abs(u))
 
 
@@ -620,7 +629,7 @@ def logistic(
     '0.5'
     """
     key, dtype = single_key("logistic", key), float_dtype("logistic", dtype)
-    u = uniform_numbers(key, sizes_of("logistic", shape), dtype, _tiny(dtype))
+    u = uniform_numbers(key, sizes_of("logistic", shape), dtype, _tiny(dtype), 1.0)
     return lax.log(u) - lax.log1p(-u)
 
 
@@ -646,7 +655,7 @@ def cauchy(
     """
     key, dtype = single_key("cauchy", key), float_dtype("cauchy", dtype)
     low = dtype.type(finfo(dtype).eps)
-    u = uniform_numbers(key, sizes_of("cauchy", shape), dtype, low)
+    u = uniform_numbers(key, sizes_of("cauchy", shape), dtype, low, 1.0)
     return lax.tan(math.pi * (u - 0.5))
 
 
@@ -681,9 +690,9 @@ def gumbel(
     key, dtype = single_key("gumbel", key), float_dtype("gumbel", dtype)
     sizes = sizes_of("gumbel", shape)
     if mode != "high":
-        u = uniform_numbers(key, sizes, dtype, _tiny(dtype))
+        u = uniform_numbers(key, sizes, dtype, minval=_tiny(dtype), maxval=1.0)
         return -lax.log(-lax.log(u))
-    pair = uniform_numbers(key, (2, *sizes), dtype)
+    pair = uniform_numbers(key, (2, *sizes), dtype, 0.0, 1.0)
     high, low = (
         lax.reshape(lax.slice(pair, (i, *[0] * len(sizes)), (i + 1, *sizes)), sizes)
         for i in range(2)
@@ -755,7 +764,7 @@ def rayleigh(
     """
     key, dtype = single_key("rayleigh", key), float_dtype("rayleigh", dtype)
     sizes = result_shape("rayleigh", shape, scale)
-    root = lax.sqrt(lax.log(uniform_numbers(key, sizes, dtype)) * -2)
+    root = lax.sqrt(lax.log(uniform_numbers(key, sizes, dtype, 0.0, 1.0)) * -2)
     return broadcast_parameter(scale, sizes, dtype) * root
 
 
@@ -824,7 +833,7 @@ def triangular(
     sizes = result_shape("triangular", shape, left, mode, right)
     a, c, b = (broadcast_parameter(x, sizes, dtype) for x in (left, mode, right))
     rise, width = c - a, b - a
-    u = uniform_numbers(key, sizes, dtype)
+    u = uniform_numbers(key, sizes, dtype, 0.0, 1.0)
     rising = a + lax.sqrt(u * width * rise)
     falling = b - lax.sqrt((1 - u) * width * (b - c))
     return jnp.where(u < rise / width, rising, falling)
@@ -861,7 +870,7 @@ def geometric(
     if typeof(p).dtype.kind == "c":
         raise TypeError(f"geometric: p must be real, found {typeof(p)}")
     real = typeof(p).dtype if is_inexact(typeof(p).dtype) else float_dtype("geometric", None)
-    u = uniform_numbers(key, sizes, real)
+    u = uniform_numbers(key, sizes, real, 0.0, 1.0)
     log_u = lax.log(jnp.where(u == 0, 1, u))  # JAX, too, takes 0 for 1
     trials = log_u / lax.log1p(-as_dtype(p, real))
     return lax.convert_element_type(lax.floor(trials) + 1, dtype)

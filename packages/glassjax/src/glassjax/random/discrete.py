@@ -200,7 +200,7 @@ def _chosen_indices(
         return lax.convert_element_type(lax.top_k(scores, draws)[1], default_int())
     sums = jnp.cumsum(p)
     total = lax.reshape(lax.slice(sums, (count - 1,), (count,)), ())
-    u = continuous.uniform_numbers(key, shape, typeof(sums).dtype)
+    u = continuous.uniform_numbers(key, shape, typeof(sums).dtype, 0.0, 1.0)
     drawn = total * (1 - u)
     return lax.convert_element_type(jnp.searchsorted(sums, drawn), default_int())
 
@@ -331,7 +331,7 @@ def _binomial_by_waiting(key: Any, n: Any, p: Any) -> Any:
         count, trials, key = state
         key_of_u, key = continuous.new_keys(key, 2)
         count = jnp.where(trials <= n, count + 1, count)
-        u = continuous.uniform_numbers(key_of_u, n.shape, n.dtype)
+        u = continuous.uniform_numbers(key_of_u, n.shape, n.dtype, 0.0, 1.0)
         return count, trials + jnp.ceil(jnp.log(u) / log_of_failure), key
 
     start = jnp.zeros_like(n), jnp.zeros_like(n), key
@@ -353,8 +353,8 @@ def _binomial_by_rejection(key: Any, n: Any, p: Any) -> Any:
     def binomial_step(state: Any) -> Any:
         drawn, was_accepted, key = state
         key, key_of_u, key_of_v = continuous.new_keys(key, 3)
-        u = continuous.uniform_numbers(key_of_u, n.shape, n.dtype) - 0.5
-        v = continuous.uniform_numbers(key_of_v, n.shape, n.dtype)
+        u = continuous.uniform_numbers(key_of_u, n.shape, n.dtype, 0.0, 1.0) - 0.5
+        v = continuous.uniform_numbers(key_of_v, n.shape, n.dtype, 0.0, 1.0)
         rest = 0.5 - jnp.abs(u)
         is_inside = (rest >= 0.07) & (v <= v_r)
         k = jnp.floor((2 * a / rest + b) * u + c)
@@ -496,7 +496,7 @@ def _poisson_by_products(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
         i, count, key, log_product = state
         key, key_of_u = continuous.new_keys(key, 2)
         count = jnp.where(log_product > least, count + 1, count)
-        log_u = lax.log(continuous.uniform_numbers(key_of_u, shape, FLOAT))
+        log_u = lax.log(continuous.uniform_numbers(key_of_u, shape, FLOAT, 0.0, 1.0))
         return i + 1, count, key, log_product + log_u
 
     start = np.int32(0), lax.full(shape, 0, dtype), key, lax.full(shape, 0, FLOAT)
@@ -519,8 +519,8 @@ def _poisson_by_rejection(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
     def poisson_step(state: Any) -> Any:
         i, drawn, was_accepted, key = state
         key, key_of_u, key_of_v = continuous.new_keys(key, 3)
-        u = continuous.uniform_numbers(key_of_u, shape, FLOAT) - 0.5
-        v = continuous.uniform_numbers(key_of_v, shape, FLOAT)
+        u = continuous.uniform_numbers(key_of_u, shape, FLOAT, 0.0, 1.0) - 0.5
+        v = continuous.uniform_numbers(key_of_v, shape, FLOAT, 0.0, 1.0)
         rest = 0.5 - lax.abs(u)
         slope = 2 * a / rest + b
         k = lax.floor(slope * u + lam + 0.43)

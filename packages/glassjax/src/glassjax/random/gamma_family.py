@@ -257,7 +257,7 @@ def _one_gamma(key: Any, alpha: Any, log_space: bool) -> Any:
         _, x, v = lax.while_loop(
             lambda state: state[2] <= 0, draw_x, (key_of_x, zero, dtype.type(-1))
         )
-        u = continuous.uniform_numbers(key_of_u, (), dtype)
+        u = continuous.uniform_numbers(key_of_u, (), dtype, 0.0, 1.0)
         return key, x * x, v * v * v, u
 
     key, key_of_boost = continuous.new_keys(key, 2)
@@ -268,7 +268,7 @@ def _one_gamma(key: Any, alpha: Any, log_space: bool) -> Any:
         is_plain = is_at_least_1 | (log_u == 0)
         log_boost = lax.select(is_plain, zero, log_u * inverse)
         return lax.log(d) + lax.log(v_cubed) + log_boost
-    u = 1 - continuous.uniform_numbers(key_of_boost, (), dtype)
+    u = 1 - continuous.uniform_numbers(key_of_boost, (), dtype, 0.0, 1.0)
     boost = lax.select(is_at_least_1, one, lax.pow(u, inverse))
     return d * v_cubed * boost
 

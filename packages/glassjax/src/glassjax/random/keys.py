@@ -25,7 +25,7 @@ from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.operation import operation
 from glassjax.settings import number_types, options
 from glassjax.settings.config import Switch, set_in_context
-from glassjax.settings.number_types import Implementation, bits_of, letter_of
+from glassjax.settings.number_types import PRNGImpl, bits_of, letter_of
 from glassjax.shardings.types import Spec, spec_of
 from glassjax.transforms.vmap import vmap
 from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -60,7 +60,7 @@ def _for_each(function: Callable[[Any], Any], x: Any) -> Any:
     return function(x)
 
 
-def _seeded(seeds: Any, *, impl: Implementation) -> list[Any]:
+def _seeded(seeds: Any, *, impl: PRNGImpl) -> list[Any]:
     return [_for_each(lambda seed: random_wrap(impl.seed(seed), impl), seeds)]
 
 
@@ -343,7 +343,7 @@ def PRNGKey(seed: array.ArrayLike, *, impl: Any = None) -> array.Array:
 
 
 @operation(static="impl")
-def seeded(seed: Any, *, impl: Implementation) -> Any:
+def seeded(seed: Any, *, impl: PRNGImpl) -> Any:
     """Keys of the implementation from an array of integers, one for each."""
     if offset := options.seed_offset.value:
         seed = lax.add(seed, typeof(seed).dtype.type(offset))
@@ -369,14 +369,14 @@ def _seed(caller: str, seed: Any) -> Any:
     return seed
 
 
-def _implementation(caller: str, impl: Any, dtype: Any = None) -> Implementation:
+def _implementation(caller: str, impl: Any, dtype: Any = None) -> PRNGImpl:
     """The implementation named by the user, or the default one."""
     if impl is not None and dtype is not None:
         raise ValueError(f"{caller}: impl and dtype mean the same, found {impl!r} and {dtype!r}")
     given = dtype if impl is None else impl
     if given is None:
         return options.default_implementation()
-    if isinstance(given, Implementation):
+    if isinstance(given, PRNGImpl):
         return given
     if isinstance(given, np.dtype) and number_types.is_key_type(given):
         return number_types.implementation_of(given)
@@ -530,7 +530,7 @@ def wrap_key_data(
 
 
 @operation(static="impl")
-def _wrapped(words: Any, *, impl: Implementation) -> Any:
+def _wrapped(words: Any, *, impl: PRNGImpl) -> Any:
     aval, shape = typeof(words), impl.key_shape
     if aval.dtype != UINT32 or aval.shape[-len(shape) :] != shape:
         expected = ", ".join(map(str, ("...", *shape)))
@@ -650,13 +650,13 @@ def define_prng_impl(
     >>> random.bits(random.key(3, impl=squares), (2,))
     Array([9, 9], dtype=uint32)
     """
-    made = Implementation(tuple(key_shape), seed, split, random_bits, fold_in, name, tag)
+    made = PRNGImpl(tuple(key_shape), seed, split, random_bits, fold_in, name, tag)
     _ = made.dtype
     return made
 
 
 @hiding_frames
-def random_seed(seeds: array.ArrayLike, impl: Implementation) -> array.Array:
+def random_seed(seeds: array.ArrayLike, impl: PRNGImpl) -> array.Array:
     """Keys made from integers, one for each.
 
     Arguments:
@@ -669,7 +669,7 @@ def random_seed(seeds: array.ArrayLike, impl: Implementation) -> array.Array:
     return seeded(array.to_array(np.int64(seeds) if isinstance(seeds, int) else seeds), impl=impl)
 
 
-def seed_with_impl(impl: Implementation, seed: array.ArrayLike) -> array.Array:
+def seed_with_impl(impl: PRNGImpl, seed: array.ArrayLike) -> array.Array:
     """`random_seed` with its arguments in the other order.
 
     >>> seed_with_impl(threefry, 42)

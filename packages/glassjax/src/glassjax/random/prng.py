@@ -16,7 +16,7 @@ from glassjax.primitives.declare import declare
 from glassjax.primitives.sharding_rules import by_elements
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.operation import operation
-from glassjax.settings.number_types import Implementation
+from glassjax.settings.number_types import PRNGImpl
 from glassjax.settings.options import partitionable
 from glassjax.transforms.vmap import vmap
 from glassjax_stage2 import ShapedArray, bind, bind1, typeof
@@ -240,7 +240,7 @@ def _computed_once(x: Any) -> Any:
     return lax.optimization_barrier(x)
 
 
-threefry = Implementation(
+threefry = PRNGImpl(
     (2,), seed_words, split_words, _threefry_bits, fold_words, "threefry2x32", "fry"
 )
 
@@ -287,7 +287,7 @@ def _unsafe_rbg_fold_in(key: Any, data: Any) -> Any:
     return key ^ lax.index_in_dim(words, _UNSAFE_DISTANCE - 1, keepdims=False)
 
 
-rbg = Implementation((4,), _rbg_seed, _rbg_split, _rbg_bits, _rbg_fold_in, "rbg", "rbg")
-unsafe_rbg = Implementation(
+rbg = PRNGImpl((4,), _rbg_seed, _rbg_split, _rbg_bits, _rbg_fold_in, "rbg", "rbg")
+unsafe_rbg = PRNGImpl(
     (4,), _rbg_seed, _unsafe_rbg_split, _rbg_bits, _unsafe_rbg_fold_in, "unsafe_rbg", "urbg"
 )

@@ -657,7 +657,7 @@ def from_numpy(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
     return Array(new_buffer(x, aval), aval)
 
 
-def _keys_from_numpy(x: np.ndarray[Any, Any], implementation: number_types.Implementation) -> Array:
+def _keys_from_numpy(x: np.ndarray[Any, Any], implementation: number_types.PRNGImpl) -> Array:
     """Restore pickled keys; the device stores a key as one number."""
     aval = ShapedArray(x.shape, implementation.dtype)
     return Array(new_buffer(x, aval), aval)

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from glassjax.settings.number_types import NumbersOption
+from glassjax_stage2 import Primitive
 from glassjax_stage2.shaped_array import dialect
 
 _option = NumbersOption(
@@ -34,21 +35,36 @@ _JITTED = {
     """,
     "numpy.linalg": "cholesky det eigh inv norm qr slogdet solve svd",
     "nn": """
-        celu elu glu hard_tanh leaky_relu log_sigmoid log_softmax one_hot:_one_hot selu silu
-        soft_sign softplus standardize
+        celu elu glu hard_tanh leaky_relu log_sigmoid log_softmax one_hot:_one_hot _relu:relu
+        _relu6:relu6 selu silu soft_sign softplus standardize
     """,
     "random": """
-        bernoulli:_bernoulli exponential:_exponential gumbel:_gumbel laplace:_laplace
-        normal:_normal permutation:_shuffle randint:_randint
-        truncated_normal:_truncated_normal uniform:_uniform
+        _bernoulli exponential:_exponential gumbel:_gumbel laplace:_laplace normal:_normal
+        normal_numbers:_normal_real randint:_randint truncated_normal:_truncated_normal
+        uniform_numbers:_uniform
     """,
-    "scipy.linalg": "expm cho_factor:_cholesky solve_triangular:_solve_triangular",
+    "scipy.linalg": "cholesky:_cholesky expm solve_triangular:_solve_triangular",
 }
 _NAMES = {
     (room, name): jitted if named else name
     for room, names in _JITTED.items()
     for name, named, jitted in (each.partition(":") for each in names.split())
 }
+
+
+# Primitives of this library that are functions in JAX, most of them with custom derivatives. Where
+# calls are nested, each is a `custom_jvp_call` with its program. These are primitives in JAX, too.
+compositions: set[Primitive] = set()
+_IN_JAX = {
+    "bessel_i0e", "exp2", "igamma", "igamma_grad_a", "igammac", "lgamma", "log2", "mulhi",
+    "one_minus_square", "square",
+}  # fmt: skip
+
+
+def note_composition(primitive: Primitive) -> None:
+    """Add a primitive that decomposes into others to `compositions`, unless JAX has it."""
+    if primitive.name not in _IN_JAX:
+        compositions.add(primitive)
 
 
 @contextmanager

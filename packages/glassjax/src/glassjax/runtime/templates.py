@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import cache
 from itertools import chain, count
 from types import FrameType, NoneType
 from typing import Any, NamedTuple
@@ -14,9 +15,10 @@ import glassjax_stage3 as stage3
 from glassjax.dimensions.expressions import Dimension, as_array
 from glassjax.runtime.array import Array
 from glassjax.runtime.evaluation import adds_equations, device_trace, evaluators
-from glassjax.runtime.nesting import INLINED, nests_calls
+from glassjax.runtime.nesting import INLINED, compositions, nests_calls
 from glassjax.runtime.signature import StaticArguments, exact_type
 from glassjax.settings.config import Switch
+from glassjax.settings.names import named
 from glassjax.settings.number_types import withheld_warnings
 from glassjax.settings.tracers import Tracer, library_tracer
 from glassjax.shardings.mesh import mesh_in_context
@@ -214,7 +216,8 @@ class JaxprTrace(TakesTemplates, PlainJaxprTrace):
 
     def __init__(self, *args: Any):
         super().__init__(*args)
-        if nests_calls():
+        self.nests_calls = nests_calls()
+        if self.nests_calls:
             self.takes_templates = False
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
@@ -225,6 +228,8 @@ class JaxprTrace(TakesTemplates, PlainJaxprTrace):
                 self.to_atom(x)
             with set_interpreter(self):
                 return eval_jaxpr(params["jaxpr"], [], *args)
+        if self.nests_calls and primitive in compositions:
+            return _call_of()(primitive, args, params)
         return super().process(primitive, args, params)
 
     def to_atom(self, x: Any) -> Any:
@@ -267,6 +272,11 @@ class JaxprTrace(TakesTemplates, PlainJaxprTrace):
 
 
 # --8<-- [end:copy]
+
+
+@cache
+def _call_of() -> Callable[[Primitive, Sequence[Any], Params], list[Any]]:
+    return named("glassjax.transforms.custom_derivatives", "call_of")
 
 
 _MOST_PRIMITIVES = 4096

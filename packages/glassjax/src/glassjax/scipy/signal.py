@@ -77,8 +77,9 @@ def _convolved(caller: str, in1: Any, in2: Any, mode: str, precision: PrecisionL
         ],
     }[mode]
     strides = [1] * len(padding)
+    kernel = jnp.flip(y)
     out = lax.conv_general_dilated(
-        x[None, None], jnp.flip(y)[None, None], strides, padding, precision=precision
+        x[None, None], kernel[None, None], strides, padding, precision=precision
     )
     return out[0, 0]
 

@@ -42,7 +42,7 @@ _ELEMENTS = {1: np.uint32, 2: np.uint64, 3: np.complex128, 4: np.complex128}  # 
 no_numbers: set[np.dtype[Any]] = {stage2.shaped_array.float0}
 
 
-class Implementation(NamedTuple):
+class PRNGImpl(NamedTuple):
     """Functions of a random number generator; here keys are arrays of uint32, their words.
 
     Attributes:
@@ -67,12 +67,12 @@ class Implementation(NamedTuple):
         return self.tag
 
     def __repr__(self) -> str:
-        return f"Implementation({self.name!r})"
+        return f"PRNGImpl({self.name!r})"
 
     def __reduce__(self) -> Any:
         if named.get(self.name) is self:
             return implementation_named, (self.name,)
-        return Implementation, tuple(self)
+        return PRNGImpl, tuple(self)
 
     @property
     def words(self) -> int:
@@ -90,12 +90,12 @@ class Implementation(NamedTuple):
         return _new_dtype(self) if found is None else found
 
 
-named: dict[str, Implementation] = {}  # implementations that users can name
-_dtypes: dict[Implementation, np.dtype[Any]] = {}
-_implementations: dict[np.dtype[Any], Implementation] = {}
+named: dict[str, PRNGImpl] = {}  # implementations that users can name
+_dtypes: dict[PRNGImpl, np.dtype[Any]] = {}
+_implementations: dict[np.dtype[Any], PRNGImpl] = {}
 
 
-def _new_dtype(implementation: Implementation) -> np.dtype[Any]:
+def _new_dtype(implementation: PRNGImpl) -> np.dtype[Any]:
     element = _ELEMENTS.get(implementation.words)
     if element is None:
         raise NotImplementedError(
@@ -111,14 +111,14 @@ def _new_dtype(implementation: Implementation) -> np.dtype[Any]:
     return dtype
 
 
-def register(implementation: Implementation) -> Implementation:
+def register(implementation: PRNGImpl) -> PRNGImpl:
     """Let users choose the implementation by its name."""
     named[implementation.name] = implementation
     _ = implementation.dtype
     return implementation
 
 
-def implementation_named(name: str) -> Implementation:
+def implementation_named(name: str) -> PRNGImpl:
     return named[name]
 
 
@@ -126,7 +126,7 @@ def is_key_type(dtype: np.dtype[Any]) -> bool:
     return dtype.names is not None and dtype in _implementations
 
 
-def implementation_of(dtype: np.dtype[Any]) -> Implementation:
+def implementation_of(dtype: np.dtype[Any]) -> PRNGImpl:
     """The implementation of keys of a dtype."""
     return _implementations[dtype]
 

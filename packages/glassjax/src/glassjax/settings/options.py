@@ -13,7 +13,7 @@ from typing import Any
 
 from glassjax import monitoring
 from glassjax.settings import config as configuration
-from glassjax.settings.number_types import Implementation, NumbersOption, named
+from glassjax.settings.number_types import NumbersOption, PRNGImpl, named
 from glassjax_stage2.errors import shown
 
 # Debugging switches: `disable_jit`, `log_compiles`, `debug_nans`, and the others.
@@ -601,7 +601,7 @@ legacy_key = configuration.config.declare(
 )
 
 
-def default_implementation() -> Implementation:
+def default_implementation() -> PRNGImpl:
     """The default implementation of keys."""
     return named[_default_impl.value]
 

@@ -19,6 +19,7 @@ from glassjax.errors import TreeMismatchError, UnexpectedTracerError
 from glassjax.errors.arguments import require_flags
 from glassjax.primitives import higher_order
 from glassjax.primitives.axes import map_first, map_flat
+from glassjax.primitives.declare import decomposition_of
 from glassjax.primitives.loops import stage_body
 from glassjax.runtime.array import is_evaluating, to_array, tree_to_arrays
 from glassjax.runtime.evaluation import CompileTimeTrace, evaluated_by_library
@@ -251,6 +252,32 @@ def custom_call(fun: linear_call.Flat, rule: Any, args: linear_call.Values, name
     # No argument belongs to this trace.
     with set_interpreter(trace.parent):
         return custom_call(fun, rule, args, name)
+
+
+def call_of(primitive: Primitive, args: linear_call.Values, params: dict[str, Any]) -> list[Any]:
+    """The call of a primitive's program, with the derivative of the primitive."""
+
+    def jvp(
+        primals: linear_call.Values, tangents: linear_call.Values
+    ) -> tuple[list[Any], list[Any]]:
+        outs, out_tangents = stage2.jvp_rules[primitive](primals, tangents, **params)
+        return list(outs), list(out_tangents)
+
+    name, decomposition = primitive.name, decomposition_of(primitive)
+    assert decomposition is not None
+
+    def function(*args: Any) -> list[Any]:
+        return list(decomposition(*args, **params))
+
+    rule = JvpRule(jvp, {"name": name, "jvp": f"{name}_jvp", "symbolic_zeros": False})
+    if not all(typeof(x).weak_type for x in args):  # Python numbers take the type of the others
+        args = [
+            stage2.shaped_array.dialect().scalar(x, typeof(x).dtype)
+            if isinstance(x, stage2.shaped_array.python_scalars)
+            else x
+            for x in args
+        ]
+    return custom_call(function, rule, args, name)
 
 
 def _below_vmap(trace: stage2.Trace) -> stage2.Trace:

@@ -11,7 +11,7 @@ import glassjax.primitives.routines as routines
 import glassjax_stage2 as stage2
 from glassjax.lax.elementwise import conj
 from glassjax.lax.linalg import matrices
-from glassjax.lax.shapes import expand_dims
+from glassjax.lax.shapes import expand_dims, squeeze
 from glassjax.lax.slicing import pad
 from glassjax.primitives.declare import declare, leading_batch
 from glassjax.primitives.routines import Routine
@@ -61,9 +61,9 @@ def triangular_solve(
     require_kind("triangular_solve", "fc", typeof(a), typeof(b))
     require_dtypes_alike("triangular_solve", typeof(a), typeof(b))
     matrices.check_matrices("triangular_solve", typeof(a), True, matrices.DTYPES_OF_XLA)
-    is_vector = typeof(b).ndim == typeof(a).ndim - 1
+    is_vector, axis = typeof(b).ndim == typeof(a).ndim - 1, -1 if left_side else -2
     if is_vector:
-        b = stage2.reshape(b, (*typeof(b).shape, 1) if left_side else _as_row(typeof(b).shape))
+        b = expand_dims(b, (axis,))
     out = bind1(
         triangular_solve_p,
         a,
@@ -74,14 +74,7 @@ def triangular_solve(
         conjugate_a=conjugate_a and matrices.is_complex(a),
         unit_diagonal=unit_diagonal,
     )
-    if is_vector:
-        shape = typeof(out).shape
-        out = stage2.reshape(out, shape[:-1] if left_side else (*shape[:-2], shape[-1]))
-    return out
-
-
-def _as_row(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return (*shape[:-1], 1, shape[-1])
+    return squeeze(out, (axis,)) if is_vector else out
 
 
 def _triangular_type(a: ShapedArray, b: ShapedArray, **params: bool) -> list[ShapedArray]:

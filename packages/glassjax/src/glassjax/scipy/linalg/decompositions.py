@@ -231,7 +231,10 @@ def cholesky(
     Array([[2., 1.],
            [0., 2.]], dtype=float32)
     """
-    return jnp.linalg.cholesky(a, upper=not lower, symmetrize_input=False)
+    a = to_inexact(a)
+    if lower:
+        return linalg.cholesky(a, symmetrize_input=False)
+    return matrices.mH(linalg.cholesky(matrices.mH(a), symmetrize_input=False))
 
 
 @operation(static=("permute_l", "overwrite_a", "check_finite"))

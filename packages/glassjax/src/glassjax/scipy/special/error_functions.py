@@ -17,6 +17,7 @@ from glassjax.lax.special import exp_of_square
 from glassjax.numpy import transcendental
 from glassjax.numpy.cases import where
 from glassjax.numpy.dtypes import default_float
+from glassjax.primitives import declare
 from glassjax.primitives.declare import Unary, binary, lower_by_primitives, unary
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.operation import operation
@@ -206,6 +207,7 @@ def _wofz(z: Any) -> Any:
     return where(is_number, w, lax.full_like(w, complex(math.nan, math.nan)))
 
 
+@declare.with_64_bits
 def _wofz_in_128_bits(z: Any) -> Any:
     dtype = typeof(z).dtype
     return stage2.astype(_wofz(stage2.astype(z, np.complex128)), dtype)
@@ -309,10 +311,11 @@ def ndtr(x: ArrayLike) -> Array:
     (x,) = transcendental.strong_floats("ndtr", x)
     scaled = x * math.sqrt(0.5)
     distance = lax.abs(scaled)
-    near = 1.0 + lax.erf(scaled)
-    tail = lax.erfc(distance)
-    far = where(scaled > 0, 2.0 - tail, tail)
-    return 0.5 * where(distance < 0.5 * math.sqrt(2), near, far)
+    return 0.5 * lax.select(
+        distance < 0.5 * math.sqrt(2),
+        1.0 + lax.erf(scaled),
+        lax.select(scaled > 0, 2.0 - lax.erfc(distance), lax.erfc(distance)),
+    )
 
 
 def _log_ndtr(x: Any) -> Any:
@@ -386,6 +389,7 @@ def _ndtri(p: Any, log: Callable[[Any], Any] = lax.log) -> Any:
     return _with_ends(p, x, -math.inf, math.inf)
 
 
+@declare.with_64_bits
 def _rounded_ndtri(p: Any) -> Any:
     """`ndtri` with sums in float64: float32 would lose 3 units in the last place."""
     dtype = typeof(p).dtype

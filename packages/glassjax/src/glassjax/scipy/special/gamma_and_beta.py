@@ -19,7 +19,7 @@ from glassjax.numpy.cases import where
 from glassjax.numpy.dtypes import default_float
 from glassjax.numpy.reductions import sum
 from glassjax.numpy.transcendental import real_arrays, real_floats, strong_floats
-from glassjax.primitives.declare import binary, lower_by_primitives
+from glassjax.primitives.declare import binary, lower_by_primitives, with_64_bits
 from glassjax.runtime.array import Array, ArrayLike, to_array
 from glassjax.runtime.operation import operation
 from glassjax_stage2 import typeof
@@ -381,6 +381,7 @@ def _betaln_in_64_bits(a: Any, b: Any) -> Any:
     return where_any(~is_inside, by_logs, out, a, b)
 
 
+@with_64_bits
 def _betaln(a: Any, b: Any) -> Any:
     dtype = typeof(a).dtype
     if dtype.itemsize == 8:

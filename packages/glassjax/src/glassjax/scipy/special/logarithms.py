@@ -17,16 +17,16 @@ from glassjax_stage2.promotion import to_inexact
 # Products of numbers and logarithms, as in entropies.
 
 
-def _is_zero_times_number(x: Any, y: Any) -> Any:
-    return (x == 0) & (y == y)
-
-
 def _xlogy(x: Any, y: Any) -> Any:
-    return where(_is_zero_times_number(x, y), 0, x * lax.log(y))
+    is_needed = (x != 0) | (y != y)
+    product = x * lax.log(y)
+    return where(is_needed, product, lax.full_like(product, 0))
 
 
 def _xlog1py(x: Any, y: Any) -> Any:
-    return where(_is_zero_times_number(x, y), 0, x * lax.log1p(y))
+    is_needed = (x != 0) | (y != y)
+    product = x * lax.log1p(y)
+    return where(is_needed, product, lax.full_like(product, 0))
 
 
 # These are primitives because their derivatives in x are logarithms even where x is 0.
@@ -53,7 +53,7 @@ _xlog1py_of = binary(
 _xlogx_of = unary(
     "xlogx",
     "",
-    hlo=lower_by_primitives(lambda x: _xlogy(x, x)),
+    hlo=lower_by_primitives(lambda x: _xlogy_of(x, x)),
     kinds="f",
     jvp=lambda t, out, x: t * (lax.log(x) + 1.0),
 )
@@ -148,7 +148,8 @@ def entr(x: ArrayLike) -> Array:
     ('0.347', -inf)
     """
     (x,) = real_arrays("entr", x)
-    return where(x < 0, -math.inf, -_xlogx_of(x))
+    is_negative, infinity = x < 0, lax.full_like(x, -math.inf)
+    return lax.select(is_negative, infinity, -_xlogx_of(x))
 
 
 @operation
@@ -291,7 +292,7 @@ def expit(x: ArrayLike) -> Array:
 
 
 def _logit(x: Any) -> Any:
-    return lax.log(x) - lax.log1p(-x)
+    return lax.log(x / (1.0 - x))
 
 
 _logit_of = unary(

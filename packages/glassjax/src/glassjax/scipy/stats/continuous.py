@@ -108,7 +108,9 @@ def expon():
     """The exponential distribution, shifted by `loc` and stretched by `scale`."""
 
     def logpdf(x, loc=0, scale=1):
-        return jnp.where(x < loc, -jnp.inf, -((x - loc) / scale + jnp.log(scale)))
+        log_scale = jnp.log(scale)
+        logs = -((x - loc) / scale + log_scale)
+        return jnp.where(x < loc, -jnp.inf, logs)
 
     def cdf(x, loc=0, scale=1):
         return jnp.where(x < loc, 0, -jnp.expm1((loc - x) / scale))

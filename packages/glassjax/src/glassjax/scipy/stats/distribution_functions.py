@@ -10,11 +10,11 @@ from types import ModuleType
 from typing import Any
 
 from glassjax import numpy as jnp
-from glassjax.numpy.transcendental import real_arrays
-from glassjax.runtime.array import Array, ArrayLike, to_array
+from glassjax.numpy.transcendental import inexact_arrays, real_arrays
+from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.operation import operation
 from glassjax.settings.names import list_public_names
-from glassjax.settings.number_types import promote, require_promotable
+from glassjax.settings.number_types import require_promotable
 from glassjax.transforms.custom_derivatives import custom_jvp
 
 Function = Callable[..., Any]
@@ -127,7 +127,7 @@ def _promoting(distribution: str, formula: Function, is_real: bool) -> Function:
         given.apply_defaults()
         if is_real:
             return formula(*real_arrays(f"{distribution}.{name}", *given.args))
-        return formula(*map(to_array, promote(*given.args, inexact=True)))
+        return formula(*inexact_arrays(*given.args))
 
     return function
 
