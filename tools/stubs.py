@@ -36,6 +36,9 @@ from glassjax.numpy.reductions import Axes
 from glassjax.runtime.array import Array, ArrayLike
 
 class ArrayMethods(stage3.Array):
+    @property
+    def T(self) -> Array: ...
+    def transpose(self, *axes: Any) -> Array: ...
 '''
 
 

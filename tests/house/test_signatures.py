@@ -290,8 +290,8 @@ OBJECTS_LACK = {
     "config": "add_option complete_absl_config config_with_absl meta use_absl",
     "primitive": """bind_with_trace def_bind_with_trace def_effectful_abstract_eval2 is_effectful
         ref_allocating skip_canonicalization to_lojax""",
-    "closed jaxpr": "map_jaxpr with_consts",
-    "jaxpr": "map_jaxpr with_consts",
+    "closed jaxpr": "map_jaxpr",
+    "jaxpr": "map_jaxpr",
     "traced": "__call__ closure_convert effects lojax physicalize with_consts_as_arg",
     "compiled": "call",
     "custom_jvp": "symbolic_zeros",

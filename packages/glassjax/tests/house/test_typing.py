@@ -1,9 +1,7 @@
 """Type checkers accept users' programs, and find mistakes in them."""
 
-import ast
 import importlib
 import importlib.util
-import inspect
 import json
 import re
 import subprocess
@@ -13,9 +11,7 @@ from pathlib import Path
 import pytest
 from rows import for_each
 
-import glassjax
 from glassjax.lax.primitive_names import attribute_of
-from glassjax.runtime import array
 
 HERE = Path(__file__).parent / "typed"
 ROOT = Path(__file__).parents[4]
@@ -126,34 +122,6 @@ def program_of_all_names():
         lines.append(f"import {module} as {alias}")
         lines += [f"{alias}.{name}" for name in importlib.import_module(module).__all__]
     return "\n".join(lines)
-
-
-def test_methods_are_declared_as_they_are():
-    """Arrays get their methods when glassjax.numpy is imported; their class declares them."""
-    tree = ast.parse(inspect.getsource(array))
-    (cls,) = (x for x in tree.body if isinstance(x, ast.ClassDef) and x.name == "Array")
-    blocks = (x for x in cls.body if isinstance(x, ast.If))
-    (block,) = (x for x in blocks if ast.unparse(x.test) == "TYPE_CHECKING")
-    functions = [x for x in block.body if isinstance(x, ast.FunctionDef)]
-    declared = {}
-    for function in functions:
-        signature = f"def {function.name}({ast.unparse(function.args)}): ..."
-        exec(f"from __future__ import annotations\n{signature}", declared)
-    for function in functions:
-        if function.name.startswith("_"):
-            continue
-        getattr(glassjax.Array, function.name)  # with the first use of a method it is imported
-        actual = inspect.getattr_static(glassjax.Array, function.name)
-        if function.decorator_list:
-            assert isinstance(actual, property), function.name
-        else:
-            assert rest(declared[function.name]) == rest(actual), function.name
-
-
-def rest(function):
-    """The parameters of a method, without the array itself."""
-    parameters = list(inspect.signature(function).parameters.values())[1:]
-    return [(each.name, each.kind, each.default) for each in parameters]
 
 
 @for_each("name", ["lax", "lax.linalg"])

@@ -175,7 +175,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     return [read(atom) for atom in jaxpr.outvars]
 
 
-def jaxpr_as_fun(jaxpr: Jaxpr) -> Callable[..., list[Any]]:
+def jaxpr_as_fun(closed_jaxpr: Jaxpr) -> Callable[..., list[Any]]:
     """The program as a Python function of its arguments that returns a list of results.
 
     >>> import numpy as np
@@ -185,4 +185,4 @@ def jaxpr_as_fun(jaxpr: Jaxpr) -> Callable[..., list[Any]]:
     >>> [np.asarray(out) for out in f(x)]
     [array([20., 30.], dtype=float32)]
     """
-    return lambda *args: eval_jaxpr(jaxpr, jaxpr.consts, *args)
+    return lambda *args: eval_jaxpr(closed_jaxpr, closed_jaxpr.consts, *args)

@@ -179,11 +179,11 @@ def convert_constvars_jaxpr(jaxpr: core.Jaxpr) -> core.Jaxpr:
     return consts_as_invars(jaxpr)
 
 
-def move_binders_to_back(jaxpr: core.Jaxpr, to_move: Sequence[bool]) -> core.Jaxpr:
+def move_binders_to_back(closed_jaxpr: core.Jaxpr, to_move: Sequence[bool]) -> core.Jaxpr:
     """The same program with the chosen arguments after the others."""
-    marked = list(zip(to_move, jaxpr.invars, strict=True))
+    marked = list(zip(to_move, closed_jaxpr.invars, strict=True))
     invars = [var for moves, var in marked if not moves] + [var for moves, var in marked if moves]
-    return replace(jaxpr, invars=invars)
+    return replace(closed_jaxpr, invars=invars)
 
 
 def partial_eval_jaxpr_nounits(

@@ -439,6 +439,8 @@ reduce_xor_p: Primitive
 reduced_vary_cast_p: Primitive
 regularized_incomplete_beta_p: Primitive
 relative_entropy_p: Primitive
+relu_p: Primitive
+relu6_p: Primitive
 rem_p: Primitive
 reshape_p: Primitive
 reshard_p: Primitive

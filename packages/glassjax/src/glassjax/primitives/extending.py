@@ -150,8 +150,8 @@ class FlatFunction(arguments.FlatFunction):
 
 @checking_arguments
 @functools.wraps(stage3.jaxpr_as_fun)
-def jaxpr_as_fun(jaxpr: Jaxpr) -> Callable[..., list[Any]]:
-    program = read_jaxpr(jaxpr)
+def jaxpr_as_fun(closed_jaxpr: Jaxpr) -> Callable[..., list[Any]]:
+    program = read_jaxpr(closed_jaxpr)
     return evaluated_by_library(stage3.jaxpr_as_fun(program))
 
 

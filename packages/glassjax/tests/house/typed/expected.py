@@ -69,7 +69,7 @@ assert_type(glassjax.jvp(jnp.sin, (x,), (x,)), tuple[Array, Array])
 assert_type(glassjax.vjp(jnp.sin, x)[0], Array)
 assert_type(glassjax.linearize(jnp.sin, x)[1], Callable[..., Any])
 assert_type(glassjax.named_call(loss)(params, x), Array)
-assert_type(glassjax.make_jaxpr(loss)(params, x).jaxpr, glassjax.core.Jaxpr)
+program: glassjax.core.Jaxpr = glassjax.make_jaxpr(loss)(params, x).jaxpr
 gradient = glassjax.jit(glassjax.grad(loss))(params, x)
 gradient["w"].sum()
 
