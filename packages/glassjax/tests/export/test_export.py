@@ -488,14 +488,17 @@ class TestWhatCannotBe:
         with pytest.raises(ValueError, match=r"should be \(tensor<\?xf64>\)"):
             export.deserialize(pack(parts)).call(X[:2])
 
-    def test_effects_and_memories_that_are_not_supported(self):
+    def test_effects_that_are_not_supported(self):
         parts = unpack(export.export(jit(jnp.sin))(X).serialize())
         effect = {"type_name": "<class 'mine.Effect'>"}
         for role in ("ordered_effects", "unordered_effects"):
             with pytest.raises(NotImplementedError, match=r"has the effects .*mine.Effect"):
                 export.deserialize(pack(parts | {role: [effect]}))
-        parts["unique_avals"][0]["memory_space"] = 2
-        with pytest.raises(NotImplementedError, match="in another memory"):
+
+    def test_a_memory_that_is_none(self):
+        parts = unpack(export.export(jit(jnp.sin))(X).serialize())
+        parts["unique_avals"][0]["memory_space"] = 9
+        with pytest.raises(ValueError, match="the memory of an array"):
             export.deserialize(pack(parts))
 
     def test_another_calling_convention(self):

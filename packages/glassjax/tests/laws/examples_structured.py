@@ -30,6 +30,7 @@ EXCUSED = {
     "rng_bit_generator": "has two results; tests/random/test_distributions.py",
     "scatter_apply": "holds a program; tests/numpy/test_indexing.py",
     **examples_programs.EXCUSED,
+    "device_put": "moves; tests/devices/sharding/test_memories.py",
     "check": "has no results; tests/experimental/test_checkify.py",
     "log_of_backward_pass": "has no results; tests/transforms/test_backward_logs.py",
     "call_hi_primitive": "has the rules of its parameter; tests/experimental/test_hijax.py",
