@@ -45,6 +45,8 @@ DIFFERENT: dict[str, str] = {
     """,
     "only constants of a program, in another order, or parameters that a caller gives": """
         m @ m
+        lax.dot(m, m)
+        lax.dot_general(m, m, (((1,), (0,)), ((), ())))
         lax.dynamic_slice(x, (i[0],), (2,))
         lax.dynamic_update_slice(x, y[:2], (i[0],))
         lax.slice_in_dim(m, 0, 2)
