@@ -165,7 +165,9 @@ x = step(x).block_until_ready() + x
 {different}
 """
     zero, one = run(processes, program, **TWO_DEVICES)
-    assert {zero.code, one.code} <= {1, 75}
+    # The other is ended by this library, or by jaxlib before it.
+    assert 1 in (zero.code, one.code)
+    assert {zero.code, one.code} <= {1, 75, -signal.SIGABRT}
     assert "is to run `<lambda>` of f32[8@x], which needs all processes" in zero.err
     assert "process 1 (pid " in zero.err
     assert "is done" in zero.err
