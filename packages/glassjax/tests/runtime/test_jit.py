@@ -607,7 +607,7 @@ class TestStaticArguments(StaticArgumentLaws):
                 lambda: jit(identity, static_argnums=0)([1, 2]),
                 ValueError,
                 "jit of `identity`: the static argument 0 is of type list, which is not hashable, "
-                "so calls cannot be told apart by it. Use a tuple",
+                "so it cannot choose a compiled program. Use a tuple",
             ),
             (
                 lambda: jit(identity, static_argnames="x")(x={}),

@@ -256,7 +256,7 @@ def set_attributes() -> None:
     sharding._addressable_device_assignment = property(_addressable_device_assignment)
     batch_tracer.val = property(lambda tracer: tracer.value)
     tracer._trace = property(lambda tracer: tracer.interpreter)
-    trace.main = property(lambda trace: trace)  # by which traces are told apart
+    trace.main = property(lambda trace: trace)  # by which traces are distinguished
 
 
 def _addressable_device_assignment(sharding: Sharding) -> tuple[Any, ...]:

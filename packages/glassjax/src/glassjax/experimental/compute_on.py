@@ -53,7 +53,7 @@ def compute_on(
 
     Raises:
         TypeError: `compute_type` is not a string, or `f` is not a function.
-        ValueError: there is no such `compute_type`; `f` calls another such function;
+        ValueError: `compute_type` is unknown; `f` calls another function of compute_on;
             `out_memory_spaces` is not a prefix of the result.
 
     >>> from glassjax.experimental.compute_on import compute_on

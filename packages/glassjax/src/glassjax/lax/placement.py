@@ -128,10 +128,7 @@ def _moved(x: Any, target: Target) -> Any:
     """`x`, in a program, at another place."""
     if isinstance(target, NamedSharding) and target.spec.unreduced:
         x = constraints.constrain(x, target)  # its parts are made
-    semantics = xla.copy_semantics().REUSE_INPUT
-    return bind1(
-        memories.device_put_p, x, devices=(target,), srcs=(None,), copy_semantics=(semantics,)
-    )
+    return bind1(memories.device_put_p, x, **memories.put_params(target, copies=False))
 
 
 def _in_space(x: Any, space: Space) -> Sharding:

@@ -225,11 +225,6 @@ def _get_bind_params(primitive: Primitive, params: dict[str, Any]) -> dict[str, 
     return dict(params)
 
 
-def _effects(program: Any) -> set[Effect]:
-    """The effects of the program."""
-    return effects_of(program)
-
-
 def _replace(program: Any, *, jaxpr: Jaxpr | None = None, **changes: Any) -> Any:
     """The same with other values of some attributes.
 
@@ -241,7 +236,7 @@ def _replace(program: Any, *, jaxpr: Jaxpr | None = None, **changes: Any) -> Any
     return replace(program, **{name: x for name, x in changes.items() if name in names})
 
 
-def _with_consts(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
+def with_consts(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
     """The same program with these values of its constants."""
     return replace(jaxpr, consts=[*consts])
 
@@ -262,7 +257,7 @@ class EqnContext(NamedTuple):
 def _set_methods_of_jaxprs() -> None:
     eqn, jaxpr = JaxprEqn, Jaxpr  # type: tuple[Any, Any]
     for cls in (eqn, jaxpr):
-        cls.effects = property(lambda program: _effects(program))  # without a docstring
+        cls.effects = property(lambda program: effects_of(program))  # without a docstring
         cls.replace = _replace
     eqn.source_info = property(lambda eqn: eqn.source)
     source: Any = Source
@@ -274,8 +269,7 @@ def _set_methods_of_jaxprs() -> None:
     jaxpr.is_high = False
     jaxpr.all_invars = property(lambda jaxpr: [*jaxpr.constvars, *jaxpr.invars])
     jaxpr.num_consts = property(lambda jaxpr: len(jaxpr.constvars))
-    _with_consts.__name__ = "with_consts"
-    jaxpr.with_consts = _with_consts
+    jaxpr.with_consts = with_consts
 
 
 def _set_methods_of_types() -> None:

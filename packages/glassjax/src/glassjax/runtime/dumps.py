@@ -21,17 +21,18 @@ _jaxprs, _modules = count(), count()
 
 def dump_jaxpr(name: str, jaxpr: Jaxpr) -> None:
     """Write a program that is lowered, as text and as a profile, where `dump_ir_modes` has them."""
-    number = next(_jaxprs)
-    for suffix, content in (("jaxpr.txt", _text), ("eqn_count_pprof", equation_profile)):
-        if suffix.removesuffix(".txt") in _modes():
-            _path(f"jax_{number:06}_{name}.{suffix}").write_bytes(content(jaxpr))
+    stem = f"jax_{next(_jaxprs):06}_{name}"
+    if "jaxpr" in _modes():
+        _path(f"{stem}.jaxpr.txt").write_text(str(jaxpr), encoding="utf-8")
+    if "eqn_count_pprof" in _modes():
+        _path(f"{stem}.eqn_count_pprof").write_bytes(equation_profile(jaxpr))
 
 
 def dump_module(text: str) -> None:
     """Write a StableHLO module that is compiled, where `dump_ir_modes` has "stablehlo"."""
     if "stablehlo" in _modes():
         name = text[:200].partition("@")[2].partition(" ")[0].strip('"')
-        _path(f"jax_ir{next(_modules):04}_{name}_compile.mlir").write_bytes(text.encode())
+        _path(f"jax_ir{next(_modules):04}_{name}_compile.mlir").write_text(text, encoding="utf-8")
 
 
 def _modes() -> list[str]:
@@ -42,10 +43,6 @@ def _path(name: str) -> Path:
     directory = Path(config.dump_ir_to)
     directory.mkdir(parents=True, exist_ok=True)
     return directory / name.replace("/", "")
-
-
-def _text(jaxpr: Jaxpr) -> bytes:
-    return str(jaxpr).encode()
 
 
 Line = tuple[CodeType, int]

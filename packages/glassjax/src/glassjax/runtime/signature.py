@@ -174,7 +174,7 @@ class StaticArguments:
         role = f"argument {which}" if isinstance(which, int) else which
         return ValueError(
             f"jit of `{name_of(self.fun)}`: the static {role} is of type {type(value).__name__}, "
-            "which is not hashable, so calls cannot be told apart by it. Use a tuple or another "
+            "which is not hashable, so it cannot choose a compiled program. Use a tuple or another "
             "immutable value, or do not make it static."
         )
 

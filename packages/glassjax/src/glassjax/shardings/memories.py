@@ -191,9 +191,14 @@ def moved(x: Any, space: Space) -> Any:
     aval = stage2.typeof(x)
     if space_of(aval) is space or aval.dtype == stage2.float0:
         return x
-    copies = xla.copy_semantics().ALWAYS_COPY
-    (out,) = stage2.bind(device_put_p, x, devices=(space,), srcs=(None,), copy_semantics=(copies,))
-    return out
+    return stage2.bind1(device_put_p, x, **put_params(space))
+
+
+def put_params(target: Any, copies: bool = True) -> dict[str, Any]:
+    """The parameters of `device_put` of one array; with `copies`, even if it is there already."""
+    kinds = xla.copy_semantics()
+    semantics = kinds.ALWAYS_COPY if copies else kinds.REUSE_INPUT
+    return {"devices": (target,), "srcs": (None,), "copy_semantics": (semantics,)}
 
 
 zeros.register(HostArray, lambda aval: moved(zeros(aval.plain), Space.Host))

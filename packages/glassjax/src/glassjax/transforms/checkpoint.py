@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 import glassjax_stage2 as stage2
-from glassjax import xla
 from glassjax.errors.arguments import checking_arguments, require_flags
 from glassjax.primitives import higher_order, sparsity_rules
 from glassjax.primitives.declare import calls, declare
@@ -20,7 +19,7 @@ from glassjax.runtime.array import tree_to_arrays
 from glassjax.runtime.effects import has_effects
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.settings.names import wraps
-from glassjax.shardings.memories import checked_kind, device_put_p, in_space, space_of_kind
+from glassjax.shardings import memories
 from glassjax.transforms.backward_logs import log_from_program
 from glassjax_stage2 import Primitive, ShapedArray, bind, bind1
 from glassjax_stage2.arguments import require_function
@@ -365,15 +364,12 @@ def save_eqns(eqns: Iterable[JaxprEqn], may_save: MaySave) -> SavedEqns:
 
 def _offloaded(found: SavedEqns, x: Var, move: Offloadable) -> Var:
     """The variable of `x` in another memory; equations that move it there and back."""
-    there, back = (space_of_kind(checked_kind("checkpoint", None, kind)) for kind in move[::-1])
-    kept = Var(in_space(x.aval, there))
-    for eqns, source, target, space in (
-        (found.first, x, kept, there),
-        (found.again, kept, x, back),
-    ):
-        copies = xla.copy_semantics().ALWAYS_COPY
-        params = {"devices": (space,), "srcs": (None,), "copy_semantics": (copies,)}
-        eqns.append(JaxprEqn(device_put_p, [source], [target], params))
+    back, there = (
+        memories.space_of_kind(memories.checked_kind("checkpoint", None, kind)) for kind in move
+    )
+    kept = Var(memories.in_space(x.aval, there))
+    found.first.append(JaxprEqn(memories.device_put_p, [x], [kept], memories.put_params(there)))
+    found.again.append(JaxprEqn(memories.device_put_p, [kept], [x], memories.put_params(back)))
     return kept
 
 
@@ -607,7 +603,7 @@ def _checkpoint_halves(unknown_ins: tuple[bool, ...], params: dict[str, Any]) ->
     at_once = without_dead_code(Jaxpr([], known.invars, first, [*outs, *kept]))
     invars = [*kept, *from_arguments, *unknown.invars[count:]]
     # If nothing costly is recomputed, nothing needs to be hidden from XLA.
-    free = (name_p, device_put_p)
+    free = (name_p, memories.device_put_p)
     costly = {x for eqn in again if eqn.primitive not in free for x in eqn.outvars}
     is_costly = any(x in costly for eqn in whole.eqns for x in eqn.outvars)
     later = {
