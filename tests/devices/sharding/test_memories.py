@@ -58,6 +58,34 @@ def described(lib, result):
     return [(str(lib.typeof(x)), x.sharding.memory_kind, np.asarray(x).tolist()) for x in leaves]
 
 
+def placed_by_compute_on(lib, *spaces):
+    """A program whose parts run on the host, and their results in several memories."""
+    from jax.experimental.compute_on import compute_on as jaxs
+
+    from glassjax.experimental.compute_on import compute_on as ours
+
+    return (ours if lib is glassjax else jaxs)(
+        lambda x: tuple([x * (i + 2.0) for i in range(len(spaces))]),
+        compute_type="device_host",
+        out_memory_spaces=tuple([getattr(lib.memory.Space, space) for space in spaces]),
+    )
+
+
+def written_and_read(lib, x, space="Host"):
+    """What is read from a reference that holds `x` in a memory."""
+    ref = lib.new_ref(x, memory_space=getattr(lib.memory.Space, space))
+    ref[...] = lib.numpy.sin(ref[...])
+    ref[0] += 2.0
+    lib.ref.addupdate(ref, 1, np.float32(3))
+    return ref[...] * ref[1], ref[:2]
+
+
+def filled_by_loop(lib):
+    ref = lib.new_ref(lib.numpy.zeros(4), memory_space=lib.memory.Space.Host)
+    lib.jit(lambda: lib.lax.fori_loop(0, 4, lambda i, _: ref.__setitem__(i, 2.0 * i), None))()
+    return ref[...], lib.device_put(ref[...], ref.sharding)
+
+
 def accumulated(lib, c, x):
     return c + to_device(lib, x), x
 
@@ -135,6 +163,27 @@ PROGRAMS = {
         lambda xs: lib.lax.scan(lambda c, x: (c + x, to_host(lib, x)), 0.0, xs)
     )(ROW),
     "a carry there": lambda lib: lib.lax.fori_loop(0, 3, lambda i, c: c + 1.0, host(lib)),
+    "a reference": lambda lib: written_and_read(lib, lib.numpy.asarray(ROW)),
+    "a reference in a program": lambda lib: lib.jit(lambda x: written_and_read(lib, x))(ROW),
+    "a reference by its array": lambda lib: lib.new_ref(host(lib))[...],
+    "a reference of another memory": lambda lib: written_and_read(lib, host(lib), "Device"),
+    "a reference and a loop": filled_by_loop,
+    "grad of a reference": lambda lib: lib.grad(lambda x: written_and_read(lib, x)[0].sum())(
+        lib.numpy.asarray(ROW)
+    ),
+    "an empty reference": lambda lib: lib.jit(
+        lambda: lib.empty_ref(
+            lib.ShapeDtypeStruct((2,), "float32"), memory_space=lib.memory.Space.Host
+        )[...]
+    )(),
+    "compute_on": lambda lib: lib.jit(placed_by_compute_on(lib, "Host", "Device"))(ROW),
+    "compute_on, evaluated": lambda lib: placed_by_compute_on(lib, "Device", "Host")(ROW),
+    "jacfwd": lambda lib: lib.jacfwd(lib.numpy.sin)(host(lib)),
+    "jacfwd of a sum": lambda lib: lib.jit(lib.jacfwd(lambda x: (x * x).sum()))(host(lib)),
+    "hessian of what comes from there": lambda lib: lib.hessian(
+        lambda x: lib.numpy.sin(to_device(lib, x)).sum()
+    )(host(lib)),
+    "polyval": lambda lib: lib.numpy.polyval(np.arange(3, dtype=np.float32), host(lib)),
     "cond": lambda lib: lib.lax.cond(True, lambda x: x * 2, lambda x: x, host(lib)),
     "jvp": lambda lib: lib.jvp(lib.numpy.sin, (host(lib),), (host(lib),)),
     "grad of what comes from there": lambda lib: lib.grad(lambda x: (to_device(lib, x) ** 2).sum())(
@@ -210,6 +259,27 @@ OURS = {
         2 * ROW,
         "device",
     ),
+    "hessian of what stays there": (
+        lambda: glassjax.hessian(lambda x: (x**3).sum(), batch_size=4)(host(glassjax)),
+        np.diag(6 * ROW),
+        "pinned_host",
+    ),
+    "grad of compute_on": (
+        lambda: glassjax.grad(
+            lambda x: to_device(glassjax, placed_by_compute_on(glassjax, "Host")(x)[0]).sum()
+        )(ROW),
+        np.full(16, 2.0),
+        "device",
+    ),
+    "a frozen reference": (
+        lambda: glassjax.freeze(
+            glassjax.empty_ref(
+                glassjax.ShapeDtypeStruct((2,), "float32"), memory_space=glassjax.memory.Space.Host
+            )
+        ),
+        np.zeros(2),
+        "device",
+    ),
     "an array of equal shape": (
         lambda: glassjax.numpy.ones_like(host(glassjax)),
         np.ones(16),
@@ -271,6 +341,7 @@ REFUSED = {
     ),
     "no kind, from another": lambda lib: host(lib).sharding.with_memory_kind("disk"),
     "any space": lambda lib: lib.device_put(ROW, lib.memory.Space.Any),
+    "a reference in any space": lambda lib: lib.new_ref(ROW, memory_space=lib.memory.Space.Any),
 }
 WORDS = {
     "two memories": "add of f32<host>.16. and f32.16.: the operands are in different memories",
@@ -282,7 +353,7 @@ WORDS = {
 @for_each("name", REFUSED)
 def test_errors(name):
     program = REFUSED[name]
-    with pytest.raises((ValueError, TypeError, AssertionError)):
+    with pytest.raises((ValueError, TypeError, AssertionError, NotImplementedError)):
         program(jax)
     with pytest.raises((ValueError, TypeError), match=WORDS.get(name)):
         program(glassjax)
@@ -312,6 +383,16 @@ def test_shardings_differ_by_memory():
         assert there.with_memory_kind("device") == here == make(glassjax, None)
         assert len({there, here, pickle.loads(pickle.dumps(there))}) == 2
         assert repr(there) == repr(make(jax))
+
+
+def test_types_of_references_name_their_memory():
+    def described(lib):
+        refs = [lib.new_ref(ROW), lib.new_ref(host(lib)), lib.new_ref(host(lib) * 2)]
+        avals = list(map(lib.typeof, refs))
+        kinds = [ref.sharding.memory_kind for ref in refs]
+        return list(map(str, avals)), kinds, [a == avals[1] for a in avals]
+
+    assert described(glassjax) == described(jax)
 
 
 def test_offloaded_residuals_are_moved_once():

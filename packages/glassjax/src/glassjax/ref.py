@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from glassjax.lax.shapes import full
+from glassjax.memory import Space
 from glassjax.numpy.indexing import Slice, getitem
 from glassjax.runtime.array import Array, ArrayLike, in_own_memory, to_array
 from glassjax.runtime.evaluation import evaluated_by_library
@@ -12,6 +13,7 @@ from glassjax.runtime.refs import AbstractRef, Ref
 from glassjax.settings.names import list_public_names
 from glassjax.settings.number_types import result_type
 from glassjax.settings.tracers import type_text
+from glassjax.shardings import memories
 from glassjax_stage2 import Tracer, astype, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.shaped_array import has_type
@@ -154,6 +156,17 @@ def _require_default(caller: str, **options: Any) -> None:
             raise NotImplementedError(f"{caller}: {name} is not supported, found {shown(given)}")
 
 
+def _in_memory(caller: str, value: Any, space: Any) -> Any:
+    if space is None:
+        return value
+    if not isinstance(space, Space):
+        raise NotImplementedError(
+            f"{caller}: memory_space must be a memory.Space, found {shown(space)}"
+        )
+    memories.kind_of_space(caller, space)  # raises if it is not one
+    return memories.moved(value, space)
+
+
 @evaluated_by_library
 def new_ref(
     init_val: Any, *, memory_space: Any = None, kind: str | None = None, pin: bool = False
@@ -165,10 +178,13 @@ def new_ref(
 
     Arguments:
         init_val: the array.
-        memory_space, kind, pin: only their defaults.
+        memory_space: the `memory.Space` that holds the array while it is not used; by default
+            where `init_val` is. What is read from the reference is in the memory of the devices.
+        kind, pin: only their defaults.
 
     Raises:
         TypeError: `init_val` is not an array.
+        ValueError: `memory_space` is `Space.Any`.
         NotImplementedError: an option is given.
 
     >>> total = glassjax.new_ref(jnp.float32(0))
@@ -180,13 +196,13 @@ def new_ref(
     >>> total[...]
     Array(5., dtype=float32)
     """
-    _require_default("new_ref", memory_space=memory_space, kind=kind, pin=pin)
+    _require_default("new_ref", kind=kind, pin=pin)
     if not has_type(init_val):
         raise TypeError(
             f"new_ref: expected an array or a number, found {shown(init_val)} of type "
             f"{type(init_val).__name__}"
         )
-    value = to_array(init_val)
+    value = _in_memory("new_ref", to_array(init_val), memory_space)
     return Ref(astype(value, value.dtype) if typeof(value).weak_type else in_own_memory(value))
 
 
@@ -196,21 +212,24 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
 
     Arguments:
         ty: the type, such as a `ShapeDtypeStruct`: anything with a shape and a dtype.
-        memory_space, pin: only their defaults.
+        memory_space: as of `new_ref`.
+        pin: only its default.
 
     Raises:
         TypeError: `ty` has no shape or no dtype.
+        ValueError: `memory_space` is `Space.Any`.
         NotImplementedError: an option is given.
 
     >>> glassjax.empty_ref(glassjax.ShapeDtypeStruct((2,), jnp.int32))
     Ref([0, 0], dtype=int32)
     """
-    _require_default("empty_ref", memory_space=memory_space, pin=pin)
+    _require_default("empty_ref", pin=pin)
     if not (hasattr(ty, "shape") and hasattr(ty, "dtype")):
         raise TypeError(
             f"empty_ref: expected a type, such as ShapeDtypeStruct(shape, dtype), found {shown(ty)}"
         )
-    return Ref(to_array(full(ty.shape, 0, ty.dtype)))
+    zeros = to_array(full(ty.shape, 0, ty.dtype))
+    return Ref(_in_memory("empty_ref", zeros, memory_space))
 
 
 def freeze(ref: Ref) -> Array:
@@ -349,7 +368,7 @@ def _no_operator(self: Ref, *args: Any, **kwargs: Any) -> Any:
 
 def _array_attribute(name: str) -> property:
     """An attribute of the array, as one of the reference."""
-    return property(lambda self: getattr(self.read(), name))
+    return property(lambda self: getattr(self.contents(), name))
 
 
 SHARED_METHODS: dict[str, Any] = {
@@ -362,7 +381,7 @@ SHARED_METHODS: dict[str, Any] = {
 REFERENCE_METHODS: dict[str, Any] = {
     "__repr__": _repr,
     "__array__": _no_operator,
-    "unsafe_buffer_pointer": lambda self: self.read().unsafe_buffer_pointer(),
+    "unsafe_buffer_pointer": lambda self: self.contents().unsafe_buffer_pointer(),
     **{name: _array_attribute(name) for name in ("committed", "format", "sharding")},
 }
 for name, attribute in SHARED_METHODS.items():

@@ -63,11 +63,10 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
     if not 0 < count <= MOST_WRITTEN_OUT:
         return lax.scan(horner_step, zero, p, unroll=unroll)[0]
     # Unrolled: the derivative of a scan would stack residuals of each step.
-    first = lax.convert_element_type(p[0], typeof(x).dtype)  # drops the weak type
-    out = stage2.broadcast_to(first, shape)
+    out = lax.convert_element_type(p[0], typeof(x).dtype)  # drops the weak type
     for i in range(1, count):
         out, _ = horner_step(out, lax.index_in_dim(p, i, keepdims=False))
-    return out
+    return stage2.broadcast_to(out, shape)
 
 
 def _scan_along(step: Callable[[Any, Any], Any], carry: Any, xs: Any, unroll: int = 1) -> Any:

@@ -17,6 +17,7 @@ from glassjax.runtime.array import tree_to_arrays
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.settings.names import wraps
 from glassjax.settings.number_types import as_weak_as
+from glassjax.shardings import memories
 from glassjax.transforms import autodiff
 from glassjax.transforms.autodiff import Argnums, Aux, Function, P
 from glassjax_stage2 import ShapedArray, Zero, tree_map, typeof
@@ -250,12 +251,13 @@ def _columns(fun: Function, argnums: Argnums, size: int | None) -> Function:
 
 def _over_basis(linear: Function, aval: ShapedArray, size: int | None) -> Any:
     """A linear function of each unit array, `size` of them at a time; no more exist at once."""
+    space = memories.space_of(aval)
     if size is None and not is_symbolic(aval.shape):
-        return vmap(linear)(standard_basis(aval))
+        return vmap(linear)(memories.moved(standard_basis(aval), space))
 
     def unit_fun(number: Any) -> Any:
         unit = stage2.astype(lax.iota(np.int32, aval.size) == number, aval.dtype)
-        return linear(stage2.reshape(unit, aval.shape))
+        return linear(memories.moved(stage2.reshape(unit, aval.shape), space))
 
     return vmap(unit_fun, batch_size=size)(lax.iota(np.int32, aval.size))
 

@@ -271,7 +271,7 @@ class PjitFunction(PickledByName, programs.Called):
         # end.
         if self.is_of_refs or outer.ref in self.outer_refs:
             raise outer
-        outer.ref.read()  # raises if an enclosing function has to pass it on
+        outer.ref.contents()  # raises if an enclosing function has to pass it on
         self.outer_refs.append(outer.ref)
 
     def _improve_error(self, args: Any, kwargs: Any, error: Exception) -> None:

@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
+from glassjax.memory import Space
 from glassjax.settings.config import Switch
 from glassjax.settings.names import counted
 from glassjax.settings.tracers import type_text
+from glassjax.shardings import memories
 from glassjax_stage1.interpreter import Interpreter, current_interpreter
 from glassjax_stage2 import ShapedArray, Tracer, typeof
 from glassjax_stage2.source import name_of, user_source
@@ -55,7 +57,11 @@ class Ref:
     @property
     def aval(self) -> "AbstractRef":
         """The type of the reference."""
-        return AbstractRef(typeof(self._value))
+        inner_aval = typeof(self._value)
+        space = memories.space_of(inner_aval)
+        if space is Space.Device:
+            return AbstractRef(inner_aval)
+        return AbstractRef(memories.in_space(inner_aval, Space.Device), space)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -78,16 +84,20 @@ class Ref:
         return typeof(self._value).size
 
     def read(self) -> Any:
-        """The array.
+        """The array, moved to the memory of its devices.
 
         Raises:
             OuterRefError: the running code may run again, and the reference is from outside it.
         """
+        return memories.moved(self.contents(), Space.Device)
+
+    def contents(self) -> Any:
+        """The array, in the memory of the reference; raises the errors of `read`."""
         self._require_here()
         return self._value
 
     def write(self, value: Any) -> None:
-        """Replace the array by one of the same type.
+        """Replace the array by one of the same type, moved to the memory of the reference.
 
         Raises:
             OuterRefError: as for `read`.
@@ -104,7 +114,7 @@ class Ref:
                     "pass it as an argument, or write lax.stop_gradient of the value where it is "
                     "differentiated."
                 )
-        self._value = value
+        self._value = memories.moved(value, memories.space_of(typeof(self._value)))
 
     def end(self) -> None:
         """Drop the array; the reference can no longer be read or written."""
@@ -138,10 +148,15 @@ _NOTHING, _LENT = object(), object()  # contents of references that cannot be re
 
 
 class AbstractRef:
-    """The type of a reference, with the type of its array as `inner_aval`."""
+    """The type of a reference, with the type that its array has when it is read.
 
-    def __init__(self, inner_aval: ShapedArray):
+    Attributes:
+        memory_space: the memory that holds the array; None for the memory of the devices.
+    """
+
+    def __init__(self, inner_aval: ShapedArray, memory_space: Space | None = None):
         self.inner_aval = inner_aval
+        self.memory_space = memory_space
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -159,13 +174,14 @@ class AbstractRef:
         return self.inner_aval.ndim
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is AbstractRef and self.inner_aval == other.inner_aval
+        return type(other) is AbstractRef and vars(self) == vars(other)
 
     def __hash__(self) -> int:
-        return hash((AbstractRef, self.inner_aval))
+        return hash((AbstractRef, self.inner_aval, self.memory_space))
 
     def __repr__(self) -> str:
-        return f"Ref{{{type_text(self.inner_aval)}}}"
+        space = "" if self.memory_space is None else f"<{self.memory_space}>"
+        return f"Ref{space}{{{type_text(self.inner_aval)}}}"
 
 
 class OuterRefError(ValueError):
@@ -193,7 +209,7 @@ def staging_of(interpreter: Interpreter | None) -> Interpreter | None:
 
 def values_of(refs: Sequence[Ref]) -> list[Any]:
     """The arrays that the references hold."""
-    return [ref.read() for ref in refs]
+    return [ref.contents() for ref in refs]
 
 
 def write_all(refs: Sequence[Ref], values: Sequence[Any]) -> None:
@@ -252,7 +268,7 @@ def with_outer_refs(stage: Callable[[Sequence[Ref]], Result]) -> Result:
             ref = outer.ref
             if ref in refs:
                 raise
-        ref.read()  # raises if the next enclosing function has to pass it on
+        ref.contents()  # raises if the next enclosing function has to pass it on
         refs.append(ref)
 
 
