@@ -13,19 +13,30 @@ from eight_devices import CAN_READ, X, mesh_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+try:
+    from jaxlib._hlo import hlo_module_from_text
+except ImportError:
+    from jaxlib._jax import hlo_module_from_text
+
 import glassjax
 from glassjax import NamedSharding, P, ShapeDtypeStruct, lax
 from glassjax import numpy as jnp
 from glassjax.errors import CompileError
 from glassjax.experimental import plan
 from glassjax.plan.__main__ import main
-from glassjax.plan.hlo import HloModule, axes_of, collectives, flops, groups_of
+from glassjax.plan.costs import Runs, axes_of, collectives, flops, groups_of
 from glassjax.sharding import AbstractMesh, AxisType
+from glassjax.xla.hlo import read_module
 
 needs_devices = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read sharded arrays")
 
 MESH = AbstractMesh((4, 2), ("x", "y"), (AxisType.Auto,) * 2)
 SIZES = {"x": 4, "y": 2}
+
+
+def runs_of(text):
+    """What runs in a program in HLO's text."""
+    return Runs(read_module(hlo_module_from_text(text).as_serialized_hlo_module_proto()))
 
 
 def layers(lib):
@@ -71,13 +82,13 @@ def test_the_figures_are_those_of_the_program_on_eight_devices():
     step, arguments = layers(glassjax)
     found = plan(step, *arguments(on_abstract), donate_argnums=0)
     program = compiled(glassjax)
-    memory, module = program.memory_analysis(), HloModule(program.as_text())
+    memory, runs = program.memory_analysis(), runs_of(program.as_text())
     assert sum(found.argument_bytes.values()) == memory.argument_size_in_bytes
     assert found.output_bytes == memory.output_size_in_bytes
     assert found.alias_bytes == memory.alias_size_in_bytes > 0
     assert found.temporary_bytes == memory.temp_size_in_bytes
-    assert found.collectives == collectives(module, SIZES)
-    assert found.flops == flops(module) == 3 * (3 * 2 * 2 * 16 * 64 * 128) // 8
+    assert found.collectives == collectives(runs, SIZES)
+    assert found.flops == flops(runs) == 3 * (3 * 2 * 2 * 16 * 64 * 128) // 8
     assert found.argument_bytes == {
         "weights[0]": 3 * 64 * 128 * 4 // 8,
         "weights[1]": 3 * 64 * 128 * 4 // 8,
@@ -87,7 +98,7 @@ def test_the_figures_are_those_of_the_program_on_eight_devices():
 
 @needs_devices
 def test_the_collectives_are_those_of_jax():
-    ours, theirs = (HloModule(compiled(lib).as_text()) for lib in (glassjax, jax))
+    ours, theirs = (runs_of(compiled(lib).as_text()) for lib in (glassjax, jax))
     assert sorted(collectives(ours, SIZES)) == sorted(collectives(theirs, SIZES))
     assert flops(ours) == flops(theirs)
 
@@ -127,7 +138,7 @@ def test_kind_axes_and_bytes_of_each_collective(name):
 
     text = f.lower(ShapeDtypeStruct((32, 8), "float32")).compile().as_text()
     devices = math.prod(SIZES[axis] for axis in axes)
-    (found,) = collectives(HloModule(text), SIZES)
+    (found,) = collectives(runs_of(text), SIZES)
     assert found == (kind, tuple(axes), devices, 5, nbytes, sent)
 
 
@@ -141,7 +152,7 @@ def test_products_are_counted_as_xla_counts_them():
 
     for f, shapes in ((product, [(16, 24), (24, 8)]), (convolution, [(2, 3, 9, 9), (5, 3, 4, 2)])):
         program = glassjax.jit(f).lower(*[ShapeDtypeStruct(s, "float32") for s in shapes]).compile()
-        assert flops(HloModule(program.as_text())) == program.cost_analysis()["flops"]
+        assert flops(runs_of(program.as_text())) == program.cost_analysis()["flops"]
 
 
 def test_loops_within_loops_count_as_often_as_they_run():
@@ -162,7 +173,7 @@ def test_loops_within_loops_count_as_often_as_they_run():
 # What a program for GPUs has besides: collectives that start and are done later, with the types of
 # their operands before those of their results, and products by cuBLAS.
 FOR_GPUS = """
-HloModule jit_f
+HloModule jit_f, is_scheduled=true
 
 %add (x: f32[], y: f32[]) -> f32[] {
   %x = f32[] parameter(0)
@@ -170,7 +181,7 @@ HloModule jit_f
   ROOT %sum = f32[] add(%x, %y)
 }
 
-ENTRY %main (p: f32[8,4], q: f32[16,4]) -> f32[8,16] {
+ENTRY %main (p: f32[8,4], q: f32[16,4]) -> (f32[8,16], s8[1024]) {
   %p = f32[8,4]{1,0} parameter(0)
   %q = f32[16,4]{1,0} parameter(1)
   %r = ((f32[8,4]{1,0}), f32[8,4]{1,0}) all-reduce-start(%p), ALONG_X, to_apply=%add
@@ -195,18 +206,24 @@ for name, attributes in IN_FULL.items():
 
 
 def test_programs_for_gpus_are_read():
-    module = HloModule(FOR_GPUS)
-    found = [(c.kind, c.axes, c.devices, c.bytes) for c in collectives(module, SIZES)]
+    runs = runs_of(FOR_GPUS)
+    found = [(c.kind, c.axes, c.devices, c.bytes) for c in collectives(runs, SIZES)]
     assert found == [
         ("all-reduce", ("x",), 4, 128),
         ("all-reduce", ("y",), 2, 128),
         ("all-gather", ("x",), 4, 512),
         ("collective-permute", ("y",), 2, 128),
     ]
-    assert flops(module) == 2 * 8 * 16 * 4
+    assert flops(runs) == 2 * 8 * 16 * 4
 
 
 # Groups of devices in HLO, in the three ways in which XLA writes them.
+
+
+def all_reduce(groups):
+    text = FOR_GPUS[: FOR_GPUS.index("  %r =")].replace("(f32[8,16], s8[1024]) {", "f32[8,4] {")
+    text += f"  ROOT %sums = f32[8,4] all-reduce(%p), {groups}, to_apply=%add\n}}"
+    return runs_of(text).module.entry.instructions[-1]
 
 
 def listed(groups):
@@ -216,8 +233,9 @@ def listed(groups):
 
 def counted(sizes, within, groups):
     order = [*[axis for axis in range(len(sizes)) if axis not in within], *within]
-    shape, sizes, order = (",".join(map(str, each)) for each in (groups.shape, sizes, order))
-    return f"replica_groups=[{shape}]<=[{sizes}]T({order})"
+    turned = "" if len(order) == 1 else f"T({','.join(map(str, order))})"
+    shape, sizes = (",".join(map(str, each)) for each in (groups.shape, sizes))
+    return f"replica_groups=[{shape}]<=[{sizes}]{turned}"
 
 
 def by_axes(sizes, within):
@@ -236,7 +254,7 @@ def test_groups_lie_along_the_axes_that_they_were_made_for(data):
     numbers = np.arange(count).reshape(sizes).transpose([*others, *within])
     groups = numbers.reshape(-1, math.prod(sizes[axis] for axis in within))
     for text in (listed(groups), counted(sizes, within, groups), by_axes(sizes, within)):
-        assert groups_of(f", {text}, use_global_device_ids=true", count) == groups.tolist()
+        assert groups_of(all_reduce(text), count) == groups.tolist()
     mesh = {f"a{axis}": size for axis, size in enumerate(sizes)}
     expected = tuple(f"a{axis}" for axis in sorted(within) if sizes[axis] > 1)
     assert axes_of(groups, mesh) == expected
@@ -244,12 +262,13 @@ def test_groups_lie_along_the_axes_that_they_were_made_for(data):
 
 def test_groups_along_parts_of_axes():
     # x=8 is divided into x:(1)2, x:(2)2 and x:(4)2, the first of which varies slowest.
-    text = ", replica_groups=mesh['x'=8,'y'=2] {'x':(2)2,'y'}"
+    parts = all_reduce("replica_groups=mesh['x'=8,'y'=2] {'x':(2)2,'y'}")
     groups = np.arange(16).reshape(2, 2, 2, 2).transpose(0, 2, 1, 3).reshape(4, 4)
-    assert groups_of(text, 16) == groups.tolist()
-    assert groups_of(", replica_groups={}", 3) == [range(3)]
+    assert groups_of(parts, 16) == groups.tolist()
+    everyone = all_reduce("replica_groups={}")
+    assert groups_of(everyone, 3) == [range(3)]
     with pytest.raises(ValueError, match="cannot read the groups"):
-        groups_of(", replica_groups=otherwise", 16)
+        groups_of(everyone._replace(fields={}), 3)
 
 
 def test_the_mesh_is_given_or_that_of_an_argument_or_in_context():

@@ -10,9 +10,9 @@ import glassjax
 import glassjax.numpy as jnp
 from glassjax import checkpoint, explain_memory, grad, jit, lax, value_and_grad, xla
 from glassjax.explaining.command_line import main
-from glassjax.explaining.hlo import read_module
 from glassjax.explaining.live_buffers import LiveBuffers
 from glassjax.transforms.chosen_checkpoints import checkpoints_in
+from glassjax.xla.hlo import read_module
 
 BATCH = jnp.ones((256, 16))
 WEIGHTS = jnp.ones((6, 16, 16))

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from glassjax.explaining import hlo
-from glassjax.explaining import protocol_buffers as protobuf
-from glassjax.explaining.protocol_buffers import Fields, fields_of, messages
+from glassjax.xla import hlo
+from glassjax.xla import protocol_buffers as protobuf
+from glassjax.xla.protocol_buffers import Fields, fields_of, messages
 
 _VIEWS = {"bitcast", "optimization-barrier", "add-dependency", "domain", "tuple"}
 _PARTS = "get-tuple-element"
@@ -223,7 +223,7 @@ def _assigned_places(assignment: Fields) -> dict[tuple[int, hlo.Path], Place]:
     """The place of each array in the result of each instruction."""
     located = {}
     for each in messages(assignment, 1):
-        at = fields_of(protobuf.message(each, 3))
+        at = protobuf.message(each, 3)
         located[protobuf.number(each, 1)] = protobuf.number(at, 4), tuple(protobuf.numbers(at, 3))
     places = {}
     for allocation in messages(assignment, 3):

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from glassjax import xla
 from glassjax.errors.arguments import require_call
-from glassjax.explaining import hlo
 from glassjax.explaining.live_buffers import Buffer, LiveBuffers
 from glassjax.explaining.tracing import compiled_anew, traced_anew
 from glassjax.runtime.evaluation import evaluated_by_library
@@ -21,6 +20,7 @@ from glassjax.runtime.named_scope import BACKWARD, marking_backward_passes
 from glassjax.runtime.stages import Compiled, Traced
 from glassjax.settings.names import counted, wraps
 from glassjax.transforms.chosen_checkpoints import checkpoints_in
+from glassjax.xla import hlo
 from glassjax_stage2.arguments import require_function
 from glassjax_stage2.source import name_of
 from glassjax_stage3 import Jaxpr

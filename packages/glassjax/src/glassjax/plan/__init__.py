@@ -8,13 +8,14 @@ from typing import Any
 
 from glassjax import xla
 from glassjax.plan.absent_devices import compile_for
-from glassjax.plan.hlo import Collective, HloModule, collectives, flops
+from glassjax.plan.costs import Collective, Runs, collectives, flops
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.jit import PjitFunction, jit
 from glassjax.runtime.places import declared_shardings
 from glassjax.settings.names import counted
 from glassjax.shardings.mesh import AbstractMesh, Mesh, get_abstract_mesh, use_abstract_mesh
 from glassjax.shardings.sharding import NamedSharding
+from glassjax.xla.hlo import read_module
 from glassjax_stage2 import tree_leaves
 from glassjax_stage2.arguments import require_function
 from glassjax_stage2.errors import shown
@@ -294,10 +295,10 @@ def plan(
             "ShapeDtypeStruct(shape, dtype, sharding=...)."
         )
     compiled = compile_for(text, size, lowered.compiler_options, topology)
-    module = HloModule(compiled.hlo)
+    runs = Runs(read_module(compiled.module))
     argument_bytes: dict[str, int] = {}
-    for name, part in zip(lowered.argument_names, module.argument_types, strict=True):
-        argument_bytes[name] = argument_bytes.get(name, 0) + part.nbytes
+    for name, part in zip(lowered.argument_names, runs.module.arguments, strict=True):
+        argument_bytes[name] = argument_bytes.get(name, 0) + part.shape.bytes
     return Plan(
         lowered.fun_name,
         dict(axes.shape),
@@ -306,9 +307,9 @@ def plan(
         compiled.memory["output_size_in_bytes"],
         compiled.memory["alias_size_in_bytes"],
         compiled.memory["temp_size_in_bytes"],
-        flops(module),
-        collectives(module, axes.shape),
-        module.unbounded,
+        flops(runs),
+        collectives(runs, axes.shape),
+        runs.unbounded,
     )
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -20,9 +21,9 @@ _QUIET = {"GLASSJAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "2"}
 
 
 class Compiled(NamedTuple):
-    """A compiled program: its text in HLO, and bytes of memory by kind."""
+    """A compiled program: the `HloModuleProto`, and bytes of memory by kind."""
 
-    hlo: str
+    module: bytes
     memory: dict[str, int]
 
 
@@ -62,14 +63,15 @@ def compile_for(
         raise CompileError(answer["error"], text)
     if "unavailable" in answer:
         raise PlatformError(f"plan: {gpu} needs the plugin of CUDA: {answer['unavailable']}")
-    return Compiled(**answer)
+    return Compiled(b64decode(answer["module"]), answer["memory"])
 
 
 def _main() -> None:
     given = json.load(sys.stdin)
     answer: Mapping[str, Any]
     try:
-        answer = _compiled(**given)._asdict()
+        module, memory = _compiled(**given)
+        answer = {"module": b64encode(module).decode(), "memory": memory}
     except CompileError as error:
         answer = {"error": str(error.args[0])}
     except UnavailableError as error:
@@ -83,7 +85,7 @@ def _compiled(text: str, num_devices: int, options: Mapping[str, Any], gpu: str 
     set_client_option("num_devices", num_devices)
     xla.register_routines(text, "cpu")
     made = xla.compile_partitioned(text, tuple(xla.devices("cpu")), options)
-    return Compiled(made.hlo_text(), xla.memory_analysis(made))
+    return Compiled(xla.optimized_module(made), xla.memory_analysis(made))
 
 
 if __name__ == "__main__":

@@ -385,14 +385,22 @@ def xla_computation(text: str) -> Any:
 
 def memory_analysis(executable: backend.Executable) -> dict[str, int]:
     """Bytes needed by kind: arguments, results, their overlap, temporaries, code."""
-    stats = executable.loaded.get_compiled_memory_stats()
+    return _memory(executable.loaded)
+
+
+def _memory(compiled: Any) -> dict[str, int]:
+    stats = compiled.get_compiled_memory_stats()
     names = (name for name in dir(stats) if name.endswith("_size_in_bytes"))
     return {name: getattr(stats, name) for name in names}
 
 
 def optimized_module(executable: backend.Executable) -> bytes:
     """The compiled program, in order of execution: a serialized `HloModuleProto`."""
-    data: bytes = executable.loaded.hlo_modules()[0].as_serialized_hlo_module_proto()
+    return _module(executable.loaded)
+
+
+def _module(compiled: Any) -> bytes:
+    data: bytes = compiled.hlo_modules()[0].as_serialized_hlo_module_proto()
     return data
 
 
@@ -600,7 +608,7 @@ _IN_A_MACHINE = 8  # GPUs, connected by NVLink
 
 def compile_for_gpus(
     text: str, gpu: Gpu, count: int, options: Mapping[str, Any]
-) -> tuple[str, dict[str, int]]:
+) -> tuple[bytes, dict[str, int]]:
     """Compile a program for a number of GPUs, which may be absent.
 
     Arguments:
@@ -610,7 +618,7 @@ def compile_for_gpus(
         options: XLA flags.
 
     Returns:
-        The optimized program in HLO, and the bytes of memory by kind.
+        The compiled program, a serialized `HloModuleProto`, and the bytes of memory by kind.
 
     Raises:
         UnavailableError: the plugin is not installed.
@@ -642,9 +650,4 @@ def compile_for_gpus(
         )
     except RuntimeError as error:
         raise CompileError(str(error), text) from error
-    stats = compiled.get_compiled_memory_stats()
-    names = [name for name in dir(stats) if name.endswith("_size_in_bytes")]
-    return (
-        "\n".join(module.to_string() for module in compiled.hlo_modules()),
-        {name: getattr(stats, name) for name in names},
-    )
+    return _module(compiled), _memory(compiled)

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from glassjax.explaining import protocol_buffers as protobuf
-from glassjax.explaining.protocol_buffers import Fields, fields_of, messages
+from glassjax.xla import protocol_buffers as protobuf
+from glassjax.xla.protocol_buffers import Fields, fields_of, messages
 
 # Types, by their numbers in `xla_data.proto`: the name and the bits of an element.
 
@@ -61,6 +61,7 @@ class Instruction(NamedTuple):
         number: of a parameter, its position; of a `get-tuple-element`, the part that it reads.
         scope: the names of the program's parts, and of the primitive, that it belongs to.
         file, line: the place in the user's program; empty and 0 if XLA keeps none.
+        fields: the rest of its message, such as the groups of a collective.
     """
 
     id: int
@@ -73,6 +74,7 @@ class Instruction(NamedTuple):
     scope: str
     file: str
     line: int
+    fields: Fields
 
 
 class Computation(NamedTuple):
@@ -83,21 +85,28 @@ class Computation(NamedTuple):
 
 
 class Module(NamedTuple):
-    """A compiled program: its computations and instructions by number, and the one that runs."""
+    """A compiled program: its computations and instructions by number, and the one that runs.
+
+    Callees precede their callers.
+    """
 
     computations: dict[int, Computation]
     instructions: dict[int, Instruction]
     entry: Computation
+
+    @property
+    def arguments(self) -> list[Instruction]:
+        """The parameters of the program, in their order."""
+        parameters = [x for x in self.entry.instructions if x.opcode == "parameter"]
+        return sorted(parameters, key=lambda x: x.number)
 
 
 def read_module(data: bytes) -> Module:
     """The module in a serialized `HloModuleProto`."""
     fields = fields_of(data)
     order: dict[int, list[int]] = {}
-    for entry in messages(fields_of(protobuf.message(fields, 7)), 1):  # a map is a list of pairs
-        order[protobuf.number(entry, 1)] = protobuf.numbers(
-            fields_of(protobuf.message(entry, 2)), 1
-        )
+    for entry in messages(protobuf.message(fields, 7), 1):  # a map is a list of pairs
+        order[protobuf.number(entry, 1)] = protobuf.numbers(protobuf.message(entry, 2), 1)
     computations, instructions = {}, {}
     for each in messages(fields, 3):
         found = {x.id: x for x in map(_instruction, messages(each, 2))}
@@ -109,16 +118,17 @@ def read_module(data: bytes) -> Module:
 
 
 def _instruction(fields: Fields) -> Instruction:
-    opcode, metadata = protobuf.text(fields, 2), fields_of(protobuf.message(fields, 7))
+    opcode, metadata = protobuf.text(fields, 2), protobuf.message(fields, 7)
     return Instruction(
         protobuf.number(fields, 35),
         protobuf.text(fields, 1),
         opcode,
-        _shape(fields_of(protobuf.message(fields, 3))),
+        _shape(protobuf.message(fields, 3)),
         protobuf.numbers(fields, 36),
         protobuf.numbers(fields, 38),
         protobuf.number(fields, 9 if opcode == "parameter" else 13),
         protobuf.text(metadata, 2),
         protobuf.text(metadata, 3),
         protobuf.number(metadata, 4),
+        fields,
     )

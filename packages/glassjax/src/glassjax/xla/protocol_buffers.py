@@ -51,11 +51,15 @@ def number(fields: Fields, field: int) -> int:
 
 def text(fields: Fields, field: int) -> str:
     """A field that is a text, empty if it is absent."""
-    return message(fields, field).decode()
+    return _data(fields, field).decode()
 
 
-def message(fields: Fields, field: int) -> bytes:
+def message(fields: Fields, field: int) -> Fields:
     """A field that is a message, empty if it is absent."""
+    return fields_of(_data(fields, field))
+
+
+def _data(fields: Fields, field: int) -> bytes:
     (value,) = fields.get(field, [b""])[-1:]
     assert isinstance(value, bytes)
     return value
