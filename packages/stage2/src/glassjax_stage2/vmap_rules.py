@@ -35,7 +35,8 @@ def elementwise(primitive: Primitive, fills: bool = False) -> Callable[..., Batc
         shared, sizes = (axis, shape) if fills else (BatchAxis(1), (1,) * len(shape))
 
         def align(x: Any, dim: BatchDim, example: ShapedArray) -> Any:
-            if example.ndim == len(shape) and (shape or dim is not None):
+            is_case = fills and example.dtype != bool
+            if example.ndim == len(shape) and (shape or dim is not None or is_case):
                 return move_batch_dim(x, shared, dim, 0)
             return x if dim is None else broadcast_in_dim(x, (axis.size, *sizes), (0,))
 

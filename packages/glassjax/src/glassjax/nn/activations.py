@@ -15,6 +15,7 @@ from glassjax import lax
 from glassjax.lax import logistic
 from glassjax.lax.formulas import horner, with_derivatives
 from glassjax.lax.gathering import as_index
+from glassjax.lax.shapes import filled_like
 from glassjax.numpy import tanh
 from glassjax.primitives.declare import lower_by_primitives, unary
 from glassjax.runtime.array import Array, ArrayLike
@@ -22,7 +23,7 @@ from glassjax.runtime.operation import operation
 from glassjax.settings import number_types
 from glassjax.settings.number_types import require_promotable
 from glassjax_stage2 import typeof
-from glassjax_stage2.functions import canonical_axis, ints
+from glassjax_stage2.functions import canonical_axes, canonical_axis, ints
 from glassjax_stage2.promotion import promote, to_inexact
 from glassjax_stage2.shaped_array import is_inexact
 
@@ -545,12 +546,13 @@ def logsumexp(
         a = to_inexact(a)
     if where is not None:  # the derivative of an ignored infinity is 0, too
         a = jnp.where(where, a, -math.inf)
-    largest = _largest(jnp.real(a), axis, where)
-    offset = lax.stop_gradient(jnp.where(jnp.isfinite(largest), largest, 0))
-    exps = jnp.exp(a - lax.convert_element_type(offset, typeof(a).dtype))
-    total = jnp.sum(exps if b is None else b * exps, axis, where=where, keepdims=keepdims)
-    if not keepdims:
-        offset = lax.reshape(offset, typeof(total).shape)
+    axes = canonical_axes("logsumexp", axis, typeof(a).ndim)
+    largest = jnp.max(jnp.real(a), axes, keepdims=keepdims, where=where, initial=-math.inf)
+    finite = lax.select(lax.is_finite(largest), largest, filled_like(largest, 0))
+    offset = lax.stop_gradient(finite)
+    shift = lax.convert_element_type(offset, typeof(a).dtype)
+    exps = jnp.exp(a - (shift if keepdims else lax.expand_dims(shift, axes)))
+    total = jnp.sum(exps if b is None else b * exps, axes, where=where, keepdims=keepdims)
     sign = jnp.sign(total)
     if return_sign or typeof(total).dtype.kind != "c":
         log = jnp.log(jnp.abs(total))
@@ -565,9 +567,7 @@ def logsumexp(
 
 
 def _largest(x: Any, axis: Axes, where: Any) -> Any:
-    x = lax.stop_gradient(x)
-    initial = -math.inf if where is not None or not typeof(x).size else None
-    return jnp.max(x, axis, keepdims=True, where=where, initial=initial)
+    return lax.stop_gradient(jnp.max(x, axis, keepdims=True, where=where, initial=-math.inf))
 
 
 @operation(static=("axis", "keepdims"))

@@ -18,7 +18,7 @@ from glassjax.runtime.array import Array, ArrayLike, require_no_out
 from glassjax.runtime.operation import operation
 from glassjax_stage2 import typeof
 from glassjax_stage2.functions import canonical_axes, canonical_axis
-from glassjax_stage2.shaped_array import dialect, is_inexact
+from glassjax_stage2.shaped_array import dialect, is_inexact, python_scalars
 
 # Reductions: sums, means, extremes.
 #
@@ -63,9 +63,10 @@ def sum(
     """
     dtype = _dtype_of_total(a, dtype, promote_integers)
     a = lax.convert_element_type(a, computation_dtype(dtype))
-    total = _reduce_axes("sum", _total, a, axis, out, keepdims, where, 0)
+    add_up = _total
     if initial is not None:
-        total = _initial("sum", initial, a) + total
+        add_up = _starting_at(_initial("sum", initial, a), stage2.add, _total)
+    total = _reduce_axes("sum", add_up, a, axis, out, keepdims, where, 0)
     return lax.convert_element_type(total, dtype)
 
 
@@ -97,9 +98,9 @@ def prod(
     dtype = _dtype_of_total(a, dtype, promote_integers)
     a = lax.convert_element_type(a, computation_dtype(dtype))
     multiply = lax.reduce_and if typeof(a).dtype == np.bool_ else lax.reduce_prod
-    total = _reduce_axes("prod", multiply, a, axis, out, keepdims, where, 1)
     if initial is not None:
-        total = _initial("prod", initial, a) * total
+        multiply = _starting_at(_initial("prod", initial, a), stage2.mul, multiply)
+    total = _reduce_axes("prod", multiply, a, axis, out, keepdims, where, 1)
     return lax.convert_element_type(total, dtype)
 
 
@@ -425,12 +426,22 @@ def _extreme(
         chosen = _reduce_axes(name, reduction, a, axis, out, keepdims, None, None)
         return lax.convert_element_type(chosen, typeof(a).dtype)
     initial = _initial(name, initial, a)
-    return combine(initial, _reduce_axes(name, reduction, a, axis, out, keepdims, where, initial))
+    reduction = _starting_at(initial, combine, reduction)
+    return _reduce_axes(name, reduction, a, axis, out, keepdims, where, initial)
+
+
+def _starting_at(
+    initial: Any, combine: Callable[[Any, Any], Any], reduction: Callable[..., Any]
+) -> Callable[..., Any]:
+    """`reduction`, whose results are combined with an initial number."""
+    return lambda a, axes: combine(initial, reduction(a, axes))
 
 
 def _initial(name: str, initial: Any, a: Any) -> Any:
     if typeof(initial).shape:
         raise ValueError(f"{name}: initial must be a scalar, found {typeof(initial)}")
+    if isinstance(initial, python_scalars):
+        return dialect().scalar(initial, typeof(a).dtype)
     return lax.convert_element_type(initial, typeof(a).dtype)
 
 
