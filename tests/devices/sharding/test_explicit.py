@@ -376,6 +376,35 @@ def compare(program, found, expected, whole):
         ), found
 
 
+def seen_inside(lib, entered, at, **options):
+    """What a function that is called on an array sees of it and its mesh, and its result."""
+    seen = []
+
+    def look(x):
+        twice = x + x
+        for each in (x, twice):
+            seen.append((str(lib.typeof(each)), each.sharding.is_equivalent_to(at, 2)))
+        return twice
+
+    axis_type = lib.sharding.AxisType.Explicit if entered == "auto" else lib.sharding.AxisType.Auto
+    with lib.set_mesh(lib.make_mesh((4, 2), ("x", "y"), axis_types=(axis_type,) * 2)):
+        x = lib.device_put(NUMBERS[0, 0], lib.P(*at))
+        at = x.sharding
+        out = getattr(lib.sharding, f"{entered}_axes")(look, **options)(x)
+    return [*seen, str(lib.typeof(out)), out.sharding.is_equivalent_to(at, 2)], np.asarray(out)
+
+
+@pytest.mark.parametrize(
+    ("entered", "role"), [("auto", "out_sharding"), ("explicit", "in_sharding")]
+)
+def test_functions_that_change_the_types_of_axes_are_evaluated(entered, role):
+    for at, to in ((("x", "y"), ("x", "y")), (("x", None), ("x", "y")), (("x", "y"), ("y", "x"))):
+        found, numbers = seen_inside(glassjax, entered, at, **{role: glassjax.P(*to)})
+        expected, theirs = seen_inside(jax, entered, at, **{role: jax.P(*to)})
+        assert found == expected
+        np.testing.assert_array_equal(numbers, theirs)
+
+
 PARTS = 5  # of which ours is compiled, as JAX's are, but for the first by day
 
 

@@ -1,12 +1,12 @@
 """Meshes of devices, and shardings of arrays over them (`jax.sharding`)."""
 
 import functools
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax.resharding import reshard
-from glassjax.runtime.jit import jit
 from glassjax.settings.config import set_in_context
 from glassjax.settings.names import list_public_names, not_given
 from glassjax.shardings.mesh import (
@@ -17,6 +17,7 @@ from glassjax.shardings.mesh import (
     get_abstract_mesh,
     get_mesh,
     mesh_in_context,
+    mesh_of_programs,
     no_collectives,
     set_mesh,
     use_abstract_mesh,
@@ -74,11 +75,11 @@ def auto_axes(
         def auto_program(args: Any, kwargs: Any) -> Any:
             mesh = _with_type("auto_axes", axes, AxisType.Auto)
             args, kwargs = tree_map(lambda x: leave_to_compiler(x, mesh), (args, kwargs))
-            with set_in_context(mesh_in_context, mesh):
+            with _entered(mesh):
                 out = f(*args, **kwargs)
             return reshard(out, out_sharding)
 
-        return jit(auto_program)
+        return auto_program
 
     return _with_sharding_in_call(
         "auto_axes", f, "out_sharding", out_sharding, with_result_sharding
@@ -122,11 +123,11 @@ def explicit_axes(
         def explicit_program(args: Any, kwargs: Any) -> Any:
             outside = get_abstract_mesh()
             mesh = _with_type("explicit_axes", axes, AxisType.Explicit)
-            with set_in_context(mesh_in_context, mesh):
+            with _entered(mesh):
                 out = f(*reshard(args, in_sharding), **kwargs)
             return tree_map(lambda x: leave_to_compiler(x, outside), out)
 
-        return jit(explicit_program)
+        return explicit_program
 
     return _with_sharding_in_call(
         "explicit_axes", f, "in_sharding", in_sharding, with_argument_sharding
@@ -174,6 +175,16 @@ def _with_type(caller: str, names: Any, axis_type: AxisType) -> AbstractMesh:
         if name in mesh.manual_axes:
             raise ValueError(f"{caller}: the axis {name!r} is of type Manual in a shard_map")
     return mesh.update_axis_types(dict.fromkeys(names, axis_type))
+
+
+@contextmanager
+def _entered(mesh: AbstractMesh) -> Iterator[None]:
+    """A context with other types of axes, also for programs on the devices of the mesh around."""
+    around = mesh_of_programs.get()
+    if around is not None and around.shape_tuple == mesh.shape_tuple:
+        around = Mesh(around.devices, around.axis_names, mesh.axis_types)
+    with set_in_context(mesh_in_context, mesh), set_in_context(mesh_of_programs, around):
+        yield
 
 
 __all__ = [
