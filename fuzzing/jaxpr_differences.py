@@ -108,9 +108,7 @@ DIFFERENT: dict[str, str] = {
         jnp.interp(x, x, y)
         jnp.unique(x, size=2)
     """,
-    "JAX's primitives stack, tile and polynomial; here they are two or three equations": """
-        jnp.stack([x, y])
-        jnp.tile(x, 2)
+    "JAX's primitive polynomial; here it is two equations for each degree": """
         jnp.polyval(y, x)
     """,
     "a primitive of this library, with its own derivative": """

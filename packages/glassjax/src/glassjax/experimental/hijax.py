@@ -10,13 +10,13 @@ import glassjax_stage2 as stage2
 from glassjax.primitives.axes import AxisData, axis_data, map_flat
 from glassjax.primitives.declare import declare, lower_by, types_by
 from glassjax.primitives.methods import is_undefined_primal
+from glassjax.primitives.sharding_rules import by_types
 from glassjax.runtime.array import Array, to_array
 from glassjax.runtime.evaluation import evaluated_by_library, evaluators
 from glassjax.runtime.refs import AbstractRef
 from glassjax.settings.names import list_public_names
 from glassjax.settings.tracers import plain
 from glassjax.shardings import types
-from glassjax.shardings.types import Spec, spec_of
 from glassjax.transforms.autodiff import linear_transpose
 from glassjax.transforms.custom_derivatives import JvpRule, VjpRule
 from glassjax_stage2 import Primitive, ShapedArray, Zero, typeof
@@ -254,12 +254,6 @@ def _hi_prim_outputs(*args: Any, _prim: HiPrim) -> list[Any]:
     return outs
 
 
-def _sharding(
-    in_avals: Sequence[ShapedArray], out_avals: Any, params: dict[str, Any]
-) -> list[Spec]:
-    return [spec_of(out) for out in types_by(_hi_prim_outputs)(*in_avals, **params)]
-
-
 def _push_forward(prim: HiPrim, primals: Values, tangents: Values) -> tuple[list[Any], list[Any]]:
     args, dots = (tuple(tree_unflatten(prim.in_tree, xs)) for xs in (primals, tangents))
     if overrides(prim, "jvp") or not overrides(prim, "lin"):
@@ -346,7 +340,7 @@ declare(
     abstract_eval=lambda *in_avals, _prim: list(_prim.out_avals_flat),
     lower=lower_by(_hi_prim_outputs),
     vmap=_hi_prim_vmap,
-    sharding=_sharding,
+    sharding=by_types(types_by(_hi_prim_outputs)),
     jvp=_hi_prim_jvp,
     transpose=_hi_prim_transpose,
 )

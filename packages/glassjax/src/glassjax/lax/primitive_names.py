@@ -10,8 +10,8 @@ import numpy as np
 from glassjax import lax
 from glassjax.lax import linalg
 from glassjax.primitives.declare import declare, lower_by, results_of, types_by
-from glassjax.shardings.types import Spec, spec_of
-from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
+from glassjax.primitives.sharding_rules import by_types
+from glassjax_stage2 import Primitive, bind1, typeof
 from glassjax_stage2.jvp import jvp_flat
 from glassjax_stage2.shaped_array import is_inexact
 from glassjax_stage2.vmap import BatchAxis, vmap_flat
@@ -124,18 +124,12 @@ def composite(
         return backward_pass(program, [*closed.consts, *operands], cts)[len(closed.consts) :]
 
     types = types_by(results)
-
-    def sharding(
-        in_avals: Sequence[ShapedArray], out_avals: Any, params: dict[str, Any]
-    ) -> list[Spec]:
-        return [spec_of(out) for out in types(*in_avals, **params)]
-
     declare(
         primitive,
         abstract_eval=types,
         lower=lower_by(results),
         vmap=composite_vmap,
-        sharding=sharding,
+        sharding=by_types(types),
         jvp=[along(i) if each else None for i, each in enumerate(linear)]
         if linear
         else composite_jvp,
@@ -155,10 +149,6 @@ def inlined(name: str, function: Callable[..., Any]) -> Primitive:
 
 def _squeeze(x: Any, *, dimensions: Sequence[int]) -> Any:
     return lax.squeeze(x, dimensions)
-
-
-def _stack(*xs: Any, axis: int) -> Any:
-    return lax.concatenate([lax.expand_dims(x, [axis]) for x in xs], axis)
 
 
 def _approx_top_k(
@@ -195,11 +185,6 @@ def _scatter_sub(operand: Any, indices: Any, updates: Any, **params: Any) -> Any
     return lax.scatter_sub(operand, indices, updates, numbers, **rest)
 
 
-def _unstack(x: Any, *, axis: int) -> list[Any]:
-    count = typeof(x).shape[axis]
-    return [lax.index_in_dim(x, i, axis, keepdims=False) for i in range(count)]
-
-
 # Functions by the name of their primitive.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "approx_top_k": _approx_top_k,
@@ -214,11 +199,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "scatter_sub": _scatter_sub,
     "square": lambda x: lax.square(x),
     "squeeze": _squeeze,
-    "stack": _stack,
     "stage": lambda x: lax.reshape(x, typeof(x).shape),
     "symmetric_product": lambda a, c, **params: linalg.symmetric_product(a, c, **params),
-    "tile": lambda x, *, reps: lax.tile(x, reps),
-    "unstack": _unstack,
 }
 
 # Functions that depend on named axes or refs in context, so one equation cannot stand for them.

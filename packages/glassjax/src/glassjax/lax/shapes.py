@@ -17,8 +17,8 @@ from glassjax.lax.conversion import convert_element_type
 from glassjax.lax.key_arrays import by_halves, random_wrap
 from glassjax.lax.placement import placed_result
 from glassjax.primitives import reduction_rules, sparsity_rules
-from glassjax.primitives.declare import declare
-from glassjax.primitives.sharding_rules import as_first
+from glassjax.primitives.declare import declare, lower_by, types_by
+from glassjax.primitives.sharding_rules import as_first, by_types
 from glassjax.runtime.array import Array, ArrayLike, check_shape, type_of
 from glassjax.runtime.operation import Creation, operation, require_counted_from_0
 from glassjax.settings import number_types
@@ -553,6 +553,9 @@ def broadcast_in_dim(
     return stage2.broadcast_in_dim(operand, sizes, axes)
 
 
+tile_p = Primitive("tile")
+
+
 @operation(static="reps")
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """`operand` repeated `reps` times along each axis.
@@ -571,6 +574,42 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
         raise TypeError(f"tile: reps must have a number for each axis of {aval}, found {reps}")
     if any(count < 0 for count in reps):
         raise ValueError(f"tile: reps must not be negative, found {reps}")
-    pairs = [size for both in zip(reps, aval.shape, strict=True) for size in both]
-    repeated = broadcast_in_dim(operand, tuple(pairs), tuple(range(1, len(pairs), 2)))
-    return reshape(repeated, [n * size for n, size in zip(reps, aval.shape, strict=True)])
+    return stage2.bind1(tile_p, operand, reps=reps)
+
+
+def _tile_type(x: ShapedArray, *, reps: Shape) -> list[ShapedArray]:
+    shape = tuple(count * size for count, size in zip(reps, x.shape, strict=True))
+    return [ShapedArray(shape, x.dtype, x.weak_type)]
+
+
+def _pairs(reps: Shape, shape: Shape) -> Shape:
+    return tuple(size for pair in zip(reps, shape, strict=True) for size in pair)
+
+
+def _tiled(x: Any, *, reps: Shape) -> list[Any]:
+    shape = typeof(x).shape
+    repeated = broadcast_in_dim(x, _pairs(reps, shape), range(1, 2 * len(shape), 2))
+    return [reshape(repeated, [n * size for n, size in zip(reps, shape, strict=True)])]
+
+
+def _tile_vmap(
+    batch_axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, reps: Shape
+) -> tuple[list[Any], list[BatchDim]]:
+    x = move_batch_dim(values[0], batch_axis, dims[0], 0)
+    return [bind1(tile_p, x, reps=(1, *reps))], [0]
+
+
+def _sum_of_tiles(ct: Any, x: Any, *, reps: Shape) -> Any:
+    return stage2.reduce_sum(reshape(ct, _pairs(reps, typeof(x).shape)), range(0, 2 * len(reps), 2))
+
+
+declare(
+    tile_p,
+    abstract_eval=_tile_type,
+    lower=lower_by(_tiled),
+    vmap=_tile_vmap,
+    sharding=by_types(types_by(_tiled)),
+    reduction=reduction_rules.linear,
+    jvp=[lambda t, out, x, *, reps: bind1(tile_p, t, reps=reps)],
+    transpose=[_sum_of_tiles],
+)

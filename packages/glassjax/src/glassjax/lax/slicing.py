@@ -14,9 +14,9 @@ from glassjax.lax import shapes
 from glassjax.lax.elementwise import select
 from glassjax.lax.key_arrays import by_halves
 from glassjax.primitives import reduction_rules, sparsity_rules
-from glassjax.primitives.declare import declare
+from glassjax.primitives.declare import declare, lower_by, types_by
 from glassjax.primitives.narrow_numbers import in_wide_numbers
-from glassjax.primitives.sharding_rules import as_any, as_first
+from glassjax.primitives.sharding_rules import as_any, as_first, by_types
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.operation import operation, require_dtypes_alike
 from glassjax_stage2 import Primitive, ShapedArray, bind, typeof
@@ -435,7 +435,7 @@ declare(
 )
 
 
-# Splitting arrays along an axis, and stacking them along a new one.
+# Splitting arrays along an axis.
 
 
 split_p = Primitive("split")
@@ -527,6 +527,13 @@ declare(
 )
 
 
+# Stacking arrays along a new axis, and its inverse.
+
+
+stack_p = Primitive("stack")
+unstack_p = Primitive("unstack")
+
+
 @operation(static="axis")
 def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     """The arrays, all of one shape and dtype, stacked along a new axis.
@@ -546,7 +553,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     if len({aval.dtype for aval in avals}) != 1:
         raise TypeError(f"stack: takes arrays of one dtype, found {found}")
     axis = canonical_axis("stack", axis, avals[0].ndim + 1)
-    return concatenate([shapes.expand_dims(x, (axis,)) for x in operands], axis)
+    return stage2.bind1(stack_p, *operands, axis=axis)
 
 
 @operation(static="axis")
@@ -560,5 +567,82 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     (Array([1, 3], dtype=int32), Array([2, 4], dtype=int32))
     """
     axis = canonical_axis("unstack", axis, typeof(x).ndim)
-    parts = [slice_in_dim(x, i, i + 1, axis=axis) for i in range(typeof(x).shape[axis])]
-    return tuple([shapes.squeeze(part, (axis,)) for part in parts])
+    return tuple(bind(unstack_p, x, axis=axis))
+
+
+def _stack_type(*operands: ShapedArray, axis: int) -> list[ShapedArray]:
+    first = operands[0]
+    shape = (*first.shape[:axis], len(operands), *first.shape[axis:])
+    return [ShapedArray(shape, first.dtype, all(x.weak_type for x in operands))]
+
+
+def _stacked(*operands: Any, axis: int) -> list[Any]:
+    return [concatenate([shapes.expand_dims(x, (axis,)) for x in operands], axis)]
+
+
+def _stack_vmap(batch_axis: BatchAxis, values: Values, dims: _Dims, *, axis: int) -> Batched:
+    xs = [move_batch_dim(x, batch_axis, dim, 0) for x, dim in zip(values, dims, strict=True)]
+    if axis == 0:
+        return bind(stack_p, *xs, axis=0), [1]
+    return bind(stack_p, *xs, axis=axis + 1), [0]
+
+
+def _stack_jvp(primals: Values, tangents: Values, *, axis: int) -> tuple[list[Any], list[Any]]:
+    out = bind(stack_p, *primals, axis=axis)
+    return out, bind(stack_p, *map(instantiate, tangents), axis=axis)
+
+
+def _stack_transpose(cts: Values, *operands: Any, axis: int) -> list[Any]:
+    pairs = zip(operands, unstack(cts[0], axis), strict=True)
+    return [ct if isinstance(x, UndefPrimal) else None for x, ct in pairs]
+
+
+declare(
+    stack_p,
+    abstract_eval=_stack_type,
+    lower=lower_by(_stacked),
+    vmap=_stack_vmap,
+    sharding=by_types(types_by(_stacked)),
+    reduction=reduction_rules.linear,
+    jvp=_stack_jvp,
+    transpose=_stack_transpose,
+)
+
+
+def _unstack_type(x: ShapedArray, *, axis: int) -> list[ShapedArray]:
+    shape = x.shape[:axis] + x.shape[axis + 1 :]
+    return [ShapedArray(shape, x.dtype, x.weak_type)] * x.shape[axis]
+
+
+def _unstacked(x: Any, *, axis: int) -> list[Any]:
+    return [index_in_dim(x, i, axis, keepdims=False) for i in range(typeof(x).shape[axis])]
+
+
+def _unstack_vmap(
+    batch_axis: BatchAxis, values: Values, dims: Sequence[Any], *, axis: int
+) -> Batched:
+    (dim,) = dims
+    follows = dim <= axis
+    outs = bind(unstack_p, *values, axis=axis + follows)
+    return outs, [dim - (not follows)] * len(outs)
+
+
+def _unstack_jvp(primals: Values, tangents: Values, *, axis: int) -> tuple[list[Any], list[Any]]:
+    outs = bind(unstack_p, *primals, axis=axis)
+    return outs, bind(unstack_p, *tangents, axis=axis)
+
+
+def _unstack_transpose(cts: Values, x: Any, *, axis: int) -> list[Any]:
+    return [stack([instantiate(ct) for ct in cts], axis)]
+
+
+declare(
+    unstack_p,
+    abstract_eval=_unstack_type,
+    lower=lower_by(_unstacked),
+    vmap=_unstack_vmap,
+    sharding=by_types(types_by(_unstacked)),
+    reduction=reduction_rules.linear,
+    jvp=_unstack_jvp,
+    transpose=_unstack_transpose,
+)

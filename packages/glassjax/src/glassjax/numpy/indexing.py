@@ -848,7 +848,7 @@ def iterate(x: Any) -> Iterator[Array]:
         raise TypeError(f"iteration over {aval}, a scalar, which has no elements to iterate over")
     size = aval.shape[0]
     if not is_evaluating():
-        return (getitem(x, i) for i in range(size))
+        return iter(lax.unstack(x))
     chunks = range(0, size, CHUNK)
     return (row for i in chunks for row in _slice_rows(x, i, min(CHUNK, size - i)))
 
@@ -859,4 +859,4 @@ CHUNK = 100  # the number of rows that one program cuts out
 @operation(static="count")
 def _slice_rows(x: Any, start: Any, count: int) -> list[Any]:
     x = lax.dynamic_slice_in_dim(x, start, count, allow_negative_indices=False)
-    return [lax.index_in_dim(x, i, keepdims=False) for i in range(count)]
+    return list(lax.unstack(x))

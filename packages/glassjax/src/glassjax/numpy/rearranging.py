@@ -270,14 +270,8 @@ def tile(A: ArrayLike, reps: shapes.Axes) -> Array:
     """
     counts = ints("tile: reps", reps)
     axes = max(shapes.ndim(A), len(counts))
-    sizes = (1,) * (axes - shapes.ndim(A)) + shapes.shape(A)
-    counts = (1,) * (axes - len(counts)) + counts
-    if all(count == 1 for count in counts):
-        return shapes.reshape(A, sizes)
-    pair_sizes = [n for pair in zip(counts, sizes, strict=True) for n in pair]
-    own = [2 * i + 1 for i in range(axes - shapes.ndim(A), axes)]
-    repeated = lax.broadcast_in_dim(A, tuple(pair_sizes), own)
-    return shapes.reshape(repeated, [count * n for count, n in zip(counts, sizes, strict=True)])
+    whole = lax.expand_dims(A, range(axes - shapes.ndim(A)))
+    return lax.tile(whole, (1,) * (axes - len(counts)) + counts)
 
 
 @operation(static="new_shape")

@@ -404,9 +404,13 @@ def concatenate(
     if axis is None:
         return concatenate([ravel(a) for a in arrays], 0, dtype)
     along = canonical_axis("concatenate", axis, ndim(arrays[0]))
-    if dtype is not None:
-        arrays = [lax.convert_element_type(a, dtype) for a in arrays]
-    return lax.concatenate(to_common_dtype(*arrays), along)
+    return lax.concatenate(_in_one_dtype(arrays, dtype), along)
+
+
+def _in_one_dtype(arrays: Sequence[Any], dtype: Any) -> list[Any]:
+    return to_common_dtype(
+        *(arrays if dtype is None else [lax.convert_element_type(a, dtype) for a in arrays])
+    )
 
 
 def _require_one_dtype(arrays: Sequence[Any], dtype: Any) -> None:
@@ -444,7 +448,7 @@ def stack(
     if len(shapes) > 1:
         raise ValueError(f"stack: the arrays must have one shape, found {sorted(shapes)}")
     new = canonical_axis("stack", axis, ndim(arrays[0]) + 1)
-    return concatenate([expand_dims(a, new) for a in arrays], new, dtype)
+    return lax.stack(_in_one_dtype(arrays, dtype), new)
 
 
 @operation(static="axis")
@@ -683,5 +687,4 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """
     if not ndim(x):
         raise ValueError("unstack: a scalar has no axis to unstack")
-    axis = canonical_axis("unstack", axis, ndim(x))
-    return tuple(lax.index_in_dim(x, i, axis, keepdims=False) for i in range(shape(x)[axis]))
+    return lax.unstack(x, axis)

@@ -1,6 +1,6 @@
 """Sharding rules: the shardings of results, from the types of operands."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from glassjax.errors import ShardingTypeError
@@ -183,6 +183,17 @@ def as_any(primitive: Primitive) -> sharded.ShardingRule:
         return [agreed(primitive, in_avals, zip(*alike, strict=True))] * len(out_avals)
 
     return shared_sharding
+
+
+def by_types(types: Callable[..., Sequence[ShapedArray]]) -> sharded.ShardingRule:
+    """The rule of a primitive that computes a function, whose `types_by` rule infers the types."""
+
+    def inferred_sharding(
+        in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
+    ) -> list[sharded.Spec]:
+        return [sharded.spec_of(out) for out in types(*in_avals, **params)]
+
+    return inferred_sharding
 
 
 def whole(

@@ -102,10 +102,9 @@ def broadcast_parameter(x: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) ->
     return broadcast_to(to_array(as_dtype(x, dtype)), shape)
 
 
-def new_keys(key: Any, count: int) -> list[Any]:
+def new_keys(key: Any, count: int) -> tuple[Any, ...]:
     """The keys that `split` makes from a single typed key."""
-    keys = bind1(random_split_p, key, shape=(count,))
-    return [lax.index_in_dim(keys, at, keepdims=False) for at in range(count)]
+    return lax.unstack(bind1(random_split_p, key, shape=(count,)))
 
 
 # Uniform distributions of real numbers, integers, booleans and signs.
