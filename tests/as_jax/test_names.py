@@ -4,8 +4,7 @@ import sys
 from importlib.metadata import version
 
 import glassjax
-from glassjax.as_jax.absent import reason_of
-from glassjax.as_jax.names import missing_names, names_of, public_names
+from glassjax.as_jax.names import missing_names, names_of, public_names, reason_of
 
 
 def test_coverage_counts_what_is_there(capsys):

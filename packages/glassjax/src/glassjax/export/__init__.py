@@ -10,9 +10,8 @@ _lazy_facade(
             maximum_supported_calling_convention_version
             minimum_supported_calling_convention_version
         """,
-        "glassjax.dimensions.scopes": "SymbolicScope",
         "glassjax.dimensions.expressions": "is_symbolic_dim",
-        "glassjax.dimensions.shapes": "symbolic_dim_bounds symbolic_shape",
+        "glassjax.dimensions.scopes": "SymbolicScope symbolic_dim_bounds symbolic_shape",
         ".argument_specs": "symbolic_args_specs",
         ".nodes": "register_namedtuple_serialization register_pytree_node_serialization",
     },

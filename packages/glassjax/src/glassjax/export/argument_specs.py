@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from glassjax.dimensions.scopes import SymbolicScope
-from glassjax.dimensions.shapes import symbolic_shape
+from glassjax.dimensions.scopes import SymbolicScope, symbolic_shape
 from glassjax.runtime.array import type_of
 from glassjax.runtime.staging import ShapeDtypeStruct
 from glassjax_stage2.tree import broadcast_prefix, tree_flatten, tree_unflatten

@@ -194,30 +194,9 @@ def hessian(
 
 def _jacfwd(fun: Function, argnums: Argnums, size: int | None) -> Function:
     """The Jacobian by forward mode, `size` columns at a time, weak for weak results."""
-    outs: list[Any] = []
 
     @wraps(fun)
-    def noted(*args: Any, **kwargs: Any) -> Any:
-        out = fun(*args, **kwargs)
-        outs[:] = stage2.tree_leaves(out)
-        return out
-
-    jacobian = _columns(noted, argnums, size)
-
-    def with_weak(*args: Any, **kwargs: Any) -> Any:
-        blocks, tree = tree_flatten(jacobian(*args, **kwargs))
-        each = len(blocks) // max(len(outs), 1)
-        avals = [stage2.typeof(out) for out in outs for _ in range(each)]
-        return tree_unflatten(tree, map(as_weak_as, avals, blocks))
-
-    return with_weak
-
-
-def _columns(fun: Function, argnums: Argnums, size: int | None) -> Function:
-    """The Jacobian by forward mode, `size` columns at a time."""
-
-    @wraps(fun)
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
+    def jacobian_columns(*args: Any, **kwargs: Any) -> Any:
         inputs, restricted = split_arguments("jacfwd", fun, argnums, args, kwargs)
         check_inexact("jacfwd", f"argument {argnums}", fun, inputs)
         leaves, in_tree = tree_flatten(inputs)
@@ -231,7 +210,9 @@ def _columns(fun: Function, argnums: Argnums, size: int | None) -> Function:
             def push_forward(tangent: Any) -> Any:
                 out, out_tangent = stage2.jvp(leaf_fun, (x,), (tangent,))
                 check_inexact("jacfwd", "result", fun, out)
-                return tree_map(instantiate, out_tangent)
+                return tree_map(
+                    lambda x, t: as_weak_as(typeof(x), instantiate(t)), out, out_tangent
+                )
 
             before, x, after = leaves[:which], leaves[which], leaves[which + 1 :]
             shape = typeof(x).shape
@@ -246,7 +227,7 @@ def _columns(fun: Function, argnums: Argnums, size: int | None) -> Function:
         rows = [tree_unflatten(in_tree, row) for row in zip(*[x for x, _ in blocks], strict=True)]
         return tree_unflatten(blocks[0][1], rows)
 
-    return jacobian
+    return jacobian_columns
 
 
 def _over_basis(linear: Function, aval: ShapedArray, size: int | None) -> Any:

@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from glassjax import xla
-from glassjax.dimensions.scopes import SymbolicScope
-from glassjax.dimensions.shapes import symbolic_shape
+from glassjax.dimensions.scopes import SymbolicScope, symbolic_shape
 from glassjax.dimensions.solving import Equation, solved_sizes, type_at
 from glassjax.runtime.pipeline import Compilation, CompileOptions, Traced
 from glassjax.runtime.places import Places, Shardings
