@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -420,30 +419,7 @@ class _Loop:
             numbers = [x.number for x in found]
             if numbers == list(range(numbers[0], numbers[0] + len(atoms))):
                 return lax.slice_in_dim(found[0].stack, numbers[0], numbers[-1] + 1)
-        rows = self._rows(atoms)
-        if rows is not None:
-            stack = _slices(_read(values, rows[0].invars[0]), rows)
-            return lax.reshape(stack, (len(rows), *aval.shape))
         return lax.concatenate([lax.reshape(_read(values, x), (1, *aval.shape)) for x in atoms], 0)
-
-    @cached_property
-    def _producers(self) -> dict[Atom, JaxprEqn]:
-        """The equations before the loop, by their results."""
-        return {var: eqn for eqn in self.jaxpr.eqns[: self.start] for var in eqn.outvars}
-
-    def _rows(self, atoms: Sequence[Atom]) -> list[JaxprEqn] | None:
-        """The slices of one array that atoms are reshaped from, if they are."""
-        rows = []
-        for atom in atoms:
-            eqn = self._producers.get(atom)
-            if eqn is None or eqn.primitive.name != "reshape":
-                return None
-            row = self._producers.get(eqn.invars[0])
-            if row is None or not is_plain_slice(row):
-                return None
-            rows.append(row)
-        is_one = len({(row.invars[0], row.outvars[0].aval) for row in rows}) == 1
-        return rows if is_one else None
 
 
 class _Wanted(NamedTuple):
