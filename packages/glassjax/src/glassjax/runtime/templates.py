@@ -175,8 +175,12 @@ class Transforming(TakesTemplates):
         while isinstance(parent, PartialEvalTrace):
             parent = parent.parent
         self.takes_templates = self.copies_rules = getattr(parent, "takes_templates", False)
+        self.nests_calls = getattr(parent, "nests_calls", False)
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
+        if self.nests_calls and primitive in compositions:
+            with set_interpreter(self):
+                return _call_of()(primitive, args, params)
         template: Template | None = None
         if primitive is template_p:
             template = params["template"]
@@ -325,7 +329,7 @@ class PartialEvalTrace(Transforming, PlainPartialEvalTrace):
 
     def __init__(self, *args: Any):
         super().__init__(*args)
-        self.takes_templates = self.copies_rules = False
+        self.takes_templates = self.copies_rules = self.nests_calls = False
 
     def apply(self, template: Template, args: Sequence[Any], source: Source | None) -> list[Any]:
         tracer, constants = self.tracer, self.constants

@@ -255,11 +255,15 @@ def custom_call(fun: linear_call.Flat, rule: Any, args: linear_call.Values, name
 
 
 def call_of(primitive: Primitive, args: linear_call.Values, params: dict[str, Any]) -> list[Any]:
-    """The call of a primitive's program, with the derivative of the primitive."""
+    """The call of a primitive's program, with the derivative of the primitive.
+
+    As in the rules that users write, no tangent is a symbolic zero.
+    """
 
     def jvp(
         primals: linear_call.Values, tangents: linear_call.Values
     ) -> tuple[list[Any], list[Any]]:
+        tangents = list(map(instantiate, tangents))
         outs, out_tangents = stage2.jvp_rules[primitive](primals, tangents, **params)
         return list(outs), list(out_tangents)
 
