@@ -241,18 +241,18 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     (Array([[ 4.   ,  8.5  ],
            [ 0.25 , -0.125]], dtype=float32), Array([1, 0], dtype=int32))
     """
-    x = matrices.matrices_of("lu", x)
-    factors, pivots = bind(lu_p, x)
-    return factors, pivots, lu_pivots_to_permutation(pivots, typeof(x).shape[-2])
+    return tuple(bind(lu_p, matrices.matrices_of("lu", x)))  # type: ignore[return-value]
 
 
 def _lu_type(x: ShapedArray) -> list[ShapedArray]:
     matrices.check_matrices("lu", x)
     *lead, m, n = x.shape
-    return [x, ShapedArray((*lead, min_size(m, n)), np.int32)]
+    pivots, permutation = (ShapedArray((*lead, k), np.int32) for k in (min_size(m, n), m))
+    return [x, pivots, permutation]
 
 
 def _lu_lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
+    *out_avals, permutation = out_avals
     batch = x.aval.ndim - 2
     info = routines.info_type(x.aval.shape[:-2])
     factors, pivots, failed = routines.call_routine(
@@ -273,21 +273,22 @@ def _lu_lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) ->
     (failed,) = b.emit(
         f"stablehlo.minimum {failed.name}, {zero.name} : {mlir_type(info)}", failed.aval
     )
-    return [*routines.nan_unless_done(b, failed, [factors]), pivots]
+    size = permutation.shape[-1]
+    permutations = _lu_permutation_lower(b, [permutation], pivots, permutation_size=size)
+    return [*routines.nan_unless_done(b, failed, [factors]), pivots, *permutations]
 
 
 def _lu_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Jvp rule: the lower triangle of `l^-1 t u^-1` changes `l`, the upper triangle changes `u`."""
-    factors, pivots = bind(lu_p, *primals)
-    m = typeof(factors).shape[-2]
-    t = matrices.permute_rows(instantiate(tangents[0]), lu_pivots_to_permutation(pivots, m))
+    factors, *swaps = bind(lu_p, *primals)
+    t = matrices.permute_rows(instantiate(tangents[0]), swaps[1])
     lower, upper = square_factors(factors)
     both = triangular_solve(lower, t, left_side=True, lower=True, unit_diagonal=True)
     both = triangular_solve(upper, both)
     change = matrices.matmul(lower, matrices.tril(both, -1)) + matrices.matmul(
         matrices.triu(both), upper
     )
-    return [factors, pivots], [change, stage2.Zero.like(pivots)]
+    return [factors, *swaps], [change, *map(stage2.Zero.like, swaps)]
 
 
 def square_factors(factors: Any) -> tuple[Any, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from glassjax import lax, nn
 from glassjax.lax.formulas import in_32_bits_at_least, in_64_bits
+from glassjax.lax.shapes import filled_like
 from glassjax.numpy.cases import where
 from glassjax.numpy.transcendental import real_arrays, real_floats, strong_floats
 from glassjax.primitives.declare import Unary, binary, lower_by_primitives, unary
@@ -19,14 +20,12 @@ from glassjax_stage2.promotion import to_inexact
 
 def _xlogy(x: Any, y: Any) -> Any:
     is_needed = (x != 0) | (y != y)
-    product = x * lax.log(y)
-    return where(is_needed, product, lax.full_like(product, 0))
+    return where(is_needed, x * lax.log(y), filled_like(x, 0))
 
 
 def _xlog1py(x: Any, y: Any) -> Any:
     is_needed = (x != 0) | (y != y)
-    product = x * lax.log1p(y)
-    return where(is_needed, product, lax.full_like(product, 0))
+    return where(is_needed, x * lax.log1p(y), filled_like(x, 0))
 
 
 # These are primitives because their derivatives in x are logarithms even where x is 0.

@@ -136,9 +136,10 @@ def gamma():
     """The gamma distribution of shape `a`, shifted by `loc` and stretched by `scale`."""
 
     def logpdf(x, a, loc=0, scale=1):
-        z = jnp.where(x >= loc, (x - loc) / scale, 1)
-        logs = special.xlogy(a - 1, z) - z - (special.gammaln(a) + jnp.log(scale))
-        return jnp.where(x >= loc, logs, -jnp.inf)
+        is_there = x >= loc
+        z = jnp.where(is_there, (x - loc) / scale, x.dtype.type(1))
+        logs = special.xlogy(stage2.sub(a, 1), z) - z - (special.gammaln(a) + jnp.log(scale))
+        return jnp.where(is_there, logs, -jnp.inf)
 
     def cdf(x, a, loc=0, scale=1):
         return special.gammainc(a, lax.clamp(*stage2.promote(0.0, (x - loc) / scale, jnp.inf)))
@@ -326,10 +327,11 @@ def t():
     """Student's t distribution with `df` degrees of freedom, shifted and stretched."""
 
     def logpdf(x, df, loc=0, scale=1):
-        z, half = (x - loc) / scale, df / 2
-        log_normaliser = special.gammaln(half) + jnp.log(scale * scale * jnp.pi * df) / 2
-        log_normaliser -= special.gammaln(half + 0.5)
-        return -(log_normaliser + (half + 0.5) * jnp.log1p(z * z / df))
+        z, half = (x - loc) / scale, stage2.div(df, 2)
+        exponent = half + 0.5
+        log_normaliser = jnp.log(stage2.mul(scale, scale) * jnp.pi * df) / 2
+        log_normaliser = special.gammaln(half) + log_normaliser - special.gammaln(exponent)
+        return -(log_normaliser + exponent * jnp.log1p(z * z / df))
 
     return (logpdf,)
 
