@@ -428,6 +428,35 @@ def test_rules_of_dead_code():
     both(program)
 
 
+def test_a_client_finds_its_tracers_by_their_class():
+    """equinox took all derivatives of a function for zero, since the class was another one."""
+
+    def program(w):
+        found = []
+
+        def f(x):
+            found.extend([x, w.jnp.sin(x), w.jnp.matmul(x, x), x + 1.0, w.jnp.float32(1.0)])
+            return x
+
+        w.jax.jvp(f, (ROW,), (ROW,))
+        return [float(isinstance(x, w.ad.JVPTracer)) for x in found]
+
+    both(program)
+
+
+def test_a_program_that_a_primitive_does_not_run_stays_the_same_object():
+    def program(w):
+        p, found = w.core.Primitive("holds"), []
+        p.def_impl(lambda x, held: found.append(held) or x)
+        p.def_abstract_eval(lambda x, held: found.append(held) or x)
+        held = w.jax.make_jaxpr(w.jnp.sin)(ROW)
+        p.bind(ROW, held=held)
+        (eqn,) = w.jax.make_jaxpr(lambda x: p.bind(x, held=held))(ROW).eqns
+        return [float(each is held) for each in (*found, eqn.params["held"])]
+
+    both(program)
+
+
 def test_the_class_of_clients():
     def program(w):
         backend = import_module(f"{w.jax.__name__}.interpreters.xla").Backend

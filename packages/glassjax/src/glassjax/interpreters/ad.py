@@ -11,11 +11,9 @@ from glassjax.primitives.methods import as_list, as_result, is_undefined_primal
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.jax_params import read, read_jaxpr
 from glassjax.settings.names import list_public_names
-from glassjax.settings.tracers import library_tracer
 from glassjax_stage2 import Primitive, ShapedArray, Zero, jvp_rules
 from glassjax_stage2.functions import add as add_jaxvals
-from glassjax_stage2.jvp import JVPTrace
-from glassjax_stage2.jvp import JVPTracer as _JVPTracer
+from glassjax_stage2.jvp import JVPTrace, JVPTracer
 from glassjax_stage2.tangent import instantiate as instantiate_zeros
 from glassjax_stage2.trace import Rules
 from glassjax_stage3 import jit_rules
@@ -80,9 +78,6 @@ class RulesByJAX(MutableMapping[Primitive, Rule]):
 # it returns results and their tangents. A transpose rule takes the cotangent of the result, the
 # operands, `UndefinedPrimal` where the primitive is linear, and the parameters; it returns a
 # cotangent or None for each operand. Both have lists of results if `primitive.multiple_results`.
-
-
-JVPTracer = library_tracer(_JVPTracer)
 
 
 def _adapt_jvp(primitive: Primitive, rule: Rule) -> Rule:

@@ -45,9 +45,15 @@ def written(eqn: JaxprEqn) -> Params:
 
 
 def read(primitive: Primitive, params: Params) -> Params:
-    """The parameters of a primitive in our words."""
+    """The parameters of a primitive in our words.
+
+    A program is a value like others where its primitive does not run it: users find it as they
+    passed it, and may compare it by identity.
+    """
     words = _WORDS.get(primitive.name)
     params = params if words is None else words.read(params)
+    if not primitive.higher_order:
+        return params
     return {key: _read_value(x) for key, x in params.items()}
 
 
