@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import jax
+import jax.extend.source_info_util
 import jax.scipy.signal
 import jax.scipy.stats
 import numpy as np
@@ -158,6 +159,28 @@ print(len(closed.invars), closed.effects, eqn.effects, eqn.source_info, eqn.prim
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.startswith("1 set() set() ")
+
+
+def test_what_jax_inlines_has_the_names_and_the_line_of_its_call():
+    """Equations had those of the call that traced the program first, and dm-haiku's none."""
+
+    def program(lib):
+        def f(x):
+            with lib.named_scope("first"):
+                y = lib.numpy.dot(x, x)
+            with lib.named_scope("second"):
+                return lib.numpy.dot(y, x)
+
+        with nested_calls():
+            eqns = lib.make_jaxpr(f)(np.ones((2, 2), np.float32)).eqns
+        place = lib.extend.source_info_util.summarize
+        return [(str(eqn.source_info.name_stack), place(eqn.source_info)) for eqn in eqns]
+
+    ours, theirs = program(glassjax), program(jax)
+    assert [names for names, _ in ours] == [names for names, _ in theirs] == ["first", "second"]
+    lines = [line.partition(" ")[0] for _, line in ours]
+    assert lines[0] != lines[1]
+    assert all(there.startswith(f"{line}:") for line, (_, there) in zip(lines, theirs, strict=True))
 
 
 def test_a_program_says_what_it_was_traced_from():

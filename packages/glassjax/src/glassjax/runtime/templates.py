@@ -228,10 +228,14 @@ class JaxprTrace(TakesTemplates, PlainJaxprTrace):
         if primitive is template_p:
             return self.apply(params["template"], args, user_source())
         if primitive is jit_p and params["name"] == INLINED:
+            before, source = len(self.eqns), user_source()
             for x in args:  # constants come in the order of the operands
                 self.to_atom(x)
             with set_interpreter(self):
-                return eval_jaxpr(params["jaxpr"], [], *args)
+                outs = eval_jaxpr(params["jaxpr"], [], *args)
+            for eqn in self.eqns[before:]:  # not the line and scope where the program was traced
+                eqn.source = source
+            return outs
         if self.nests_calls and primitive in compositions:
             return _call_of()(primitive, args, params)
         return super().process(primitive, args, params)
