@@ -84,6 +84,16 @@ OPERATIONS = {
     "roll": (lambda x: jnp.roll(x, 1, axis=0), ["a, b"]),
     "tile": (lambda x: jnp.tile(x, (2, x.shape[1])), ["a, b"]),
     "repeat": (lambda x: jnp.repeat(x, 2, axis=0), ["a, b"]),
+    "repeat to a length": (lambda x: jnp.repeat(x, 2, 1, total_repeat_length=5), ["a, b"]),
+    "repeat to a symbolic length": (
+        lambda x: jnp.repeat(x, np.array([3]), total_repeat_length=4 * x.shape[0]),
+        ["a"],
+    ),
+    "repeat as often as an axis is long": (
+        lambda x: jnp.repeat(x, x.shape[1], 0, total_repeat_length=7),
+        ["a, b"],
+    ),
+    "ragged_dot": (lax.ragged_dot, ["b, 2", "a, 2, 3", "a"], ["float32", "float32", INDEX]),
     "split": (lambda x: jnp.split(x, 3, axis=1), ["a, 3"]),
     "broadcast_to": (lambda x: jnp.broadcast_to(x, (2, *x.shape)), ["a, b"]),
     "pad": (lambda x: jnp.pad(x, ((1, 2), (x.shape[1], x.shape[0]))), ["a, b"]),
@@ -255,6 +265,13 @@ def test_a_permutation_is_sorted_as_often_as_its_size_asks_for():
     for size in (1, 2, 1625, 1626, 3000):
         expected = jax.random.permutation(jax.random.key(3), size)
         np.testing.assert_array_equal(shuffled.call(np.zeros(size, np.float32)), expected)
+
+
+def test_the_number_of_results_must_be_an_int():
+    """JAX refuses the same."""
+    x = glassjax.ShapeDtypeStruct(export.symbolic_shape("a"), "float32")
+    with pytest.raises(ValueError, match="must not depend on symbolic sizes, found a"):
+        glassjax.eval_shape(lambda x: jnp.split(x, x.shape[0]), x)
 
 
 def halves(x):

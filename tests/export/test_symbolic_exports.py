@@ -88,6 +88,17 @@ def test_constraints_are_checked_also_when_the_bytes_are_read(writer, constraint
             called.call(matrix(rows))
 
 
+@pytest.mark.parametrize("constraint", ["mod(a, 2) == 0", "max(a, b) == 4"])
+@pytest.mark.parametrize("writer", [jax, glassjax], ids=["jax", "glassjax"])
+def test_constraints_on_a_variable_that_another_one_replaces_are_checked(writer, constraint):
+    """No size has an `a` after the second declaration."""
+    program = exported(writer, lambda x: x, "a, b", constraints=[constraint, "a == b"])
+    for called in (program, glassjax.export.deserialize(program.serialize())):
+        assert called.call(matrix(4, 4)).shape == (4, 4)
+        with pytest.raises(ValueError, match=r"constraint|Expected"):
+            called.call(matrix(3, 3))
+
+
 def test_a_program_asserts_its_sizes_where_nothing_else_does():
     """jaxlib checks them when it refines the module, here in a program of JAX."""
     loaded = jax.export.deserialize(exported(glassjax, lambda x: x, "b, b").serialize())

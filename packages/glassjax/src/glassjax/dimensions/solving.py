@@ -113,8 +113,15 @@ def solve(
             values[name] = operations["floordiv"](product, divisor)
         reason = f"the dimension variable '{name}' must be at least 1, found {{0}}"
         check("GE", values[name], 1, reason, values[name])
-    for text, difference, is_equality in symbolic[0].size.scope.constraints if symbolic else ():
-        if values.keys() >= {*expressions.variables(difference)}:
+    scope = symbolic[0].size.scope if symbolic else None
+    for text, difference, is_equality in scope.constraints if scope else ():
+        names = expressions.variables(difference)
+        for name in names:
+            # A declared equality may have replaced the variable in all sizes.
+            equal = expressions.variable(name, scope)
+            if name not in values and values.keys() >= {*expressions.variables(equal)}:
+                values[name] = value_of(equal)
+        if values.keys() >= {*names}:
             excess = value_of(difference)
             reason = f"the constraint '{text}' does not hold: its sides differ by {{0}}"
             check("EQ" if is_equality else "GE", excess, 0, reason, excess)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import glassjax_stage2 as stage2
+from glassjax.dimensions.expressions import is_symbolic
 from glassjax.dtypes import DTypeLike
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax.conversion import convert_element_type
@@ -172,9 +173,11 @@ def steps_of(role: str, given: Any) -> int:
 
     Raises:
         TypeError: it is not an int.
-        ValueError: it is too large.
+        ValueError: it is too large, or depends on symbolic sizes.
     """
     count = one_int(role, given)
+    if is_symbolic((count,)):
+        raise ValueError(f"{role} must not depend on symbolic sizes, found {count}")
     if count > _MOST_STEPS:
         raise ValueError(f"{role} must be {_MOST_STEPS:,} at most, found {shown(count)}")
     return count

@@ -10,7 +10,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import lax
-from glassjax.dimensions.expressions import as_array, is_symbolic_dim
+from glassjax.dimensions.expressions import as_array, is_symbolic, is_symbolic_dim
 from glassjax.errors import ConcretizationTypeError
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax.gathering import as_index, remainder, wrapped_index
@@ -225,6 +225,8 @@ def repeat(
         )
     if counts.size == 1 and total_repeat_length is None:
         return _repeat_all(a, count=int(counts.reshape(())), axis=axis)
+    if is_symbolic((size, total_repeat_length)):
+        return _repeat_traced(a, counts.ravel(), axis=axis, length=total_repeat_length)
     indices = np.repeat(np.arange(size), np.broadcast_to(counts.ravel(), (size,)))
     if total_repeat_length is not None:
         indices = indices[:total_repeat_length]
