@@ -10,8 +10,8 @@ from rows import for_each
 import glassjax
 import glassjax.numpy as jnp
 from glassjax import ShapeDtypeStruct, explain, grad, jit, jvp, make_jaxpr
+from glassjax.__main__ import main, parse_argument
 from glassjax.core import eval_jaxpr, typecheck_jaxpr
-from glassjax.explaining.command_line import main, parse_argument
 
 STAGES = [
     *("source", "jaxpr", "jvp", "known", "unknown", "transpose", "StableHLO", "optimized HLO"),

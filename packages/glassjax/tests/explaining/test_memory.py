@@ -9,7 +9,7 @@ from rows import for_each
 import glassjax
 import glassjax.numpy as jnp
 from glassjax import checkpoint, explain_memory, grad, jit, lax, value_and_grad, xla
-from glassjax.explaining.command_line import main
+from glassjax.__main__ import main
 from glassjax.explaining.live_buffers import LiveBuffers
 from glassjax.transforms.chosen_checkpoints import checkpoints_in
 from glassjax.xla.hlo import read_module

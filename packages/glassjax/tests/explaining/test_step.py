@@ -13,8 +13,8 @@ from rows import for_each
 import glassjax
 import glassjax.numpy as jnp
 from glassjax import ShapeDtypeStruct, checkpoint, custom_vjp, grad, jit, lax, random
+from glassjax.__main__ import main
 from glassjax.debug import step
-from glassjax.explaining.command_line import main
 
 X = np.float32(0.5)
 
