@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import glassjax_watch
 from glassjax.errors.arguments import require_call
@@ -42,6 +42,8 @@ from glassjax_watch.stepper import element, page
 
 _ASSETS = Path(__file__).with_name("explanation.html")
 _WIDTH = 80
+
+R = TypeVar("R")
 
 
 class Section(NamedTuple):
@@ -190,32 +192,29 @@ def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
 
 def _sections(fun: Callable[..., Any], args: Any, kwargs: Any) -> Iterator[Section]:
     yield _source(fun)
-    function = traced_anew(fun)
-    start = perf_counter()
     with marking_backward_passes():
-        traced = function.trace(*args, **kwargs)
-    seconds = perf_counter() - start
+        traced, seconds = _timed(traced_anew(fun).trace, *args, **kwargs)
     closed = traced.jaxpr
     yield Section(
         "jaxpr", "What the function does to arrays, written down as it ran.", closed, seconds
     )
     yield from _derivatives(closed)
-    start = perf_counter()
-    lowered = traced.lower()
+    lowered, seconds = _timed(traced.lower)
     text = lowered.as_text()
-    seconds = perf_counter() - start
     yield Section("StableHLO", "The jaxpr in the language that XLA reads.", text, seconds)
-    start = perf_counter()
-    compiled = compiled_anew(lowered)
-    seconds = perf_counter() - start
+    compiled, seconds = _timed(compiled_anew, lowered)
     text = re.sub(r", metadata=\{[^}]*\}", "", compiled.as_text())
     summary = "The program after XLA's optimizations: operations that run in one loop are fused."
     yield Section("optimized HLO", summary, text, seconds)
-    start = perf_counter()
-    text = Memory(name_of(fun), compiled).pretty_print(_WIDTH)
-    seconds = perf_counter() - start
+    text, seconds = _timed(lambda: Memory(name_of(fun), compiled).pretty_print(_WIDTH))
     summary = "The arrays that live at the same time, by line. `explain_memory` draws them."
     yield Section("memory", summary, text, seconds)
+
+
+def _timed(step: Callable[..., R], *args: Any, **kwargs: Any) -> tuple[R, float]:
+    """The result of a step, and the seconds that it takes."""
+    start = perf_counter()
+    return step(*args, **kwargs), perf_counter() - start
 
 
 def _source(fun: Callable[..., Any]) -> Section:
@@ -236,9 +235,7 @@ def _derivatives(closed: Jaxpr) -> Iterator[Section]:
         yield Section("derivative", "There is none: no argument is real or complex.")
         return
     try:
-        start = perf_counter()
-        program, consts, varying_outs = jvp_jaxpr(jaxpr, tuple(varies))
-        seconds = perf_counter() - start
+        (program, consts, varying_outs), seconds = _timed(jvp_jaxpr, jaxpr, tuple(varies))
     except (TypeError, ValueError, NotImplementedError) as error:
         why = str(error).partition("\n")[0]
         yield Section("derivative", f"There is none in forward mode. {why}")
@@ -253,10 +250,8 @@ def _derivatives(closed: Jaxpr) -> Iterator[Section]:
     summary = f"The function and its derivative in one program, of {counts}."
     yield Section("jvp", summary, _with_consts(program, num_fixed), seconds)
 
-    start = perf_counter()
     is_tangent = [False] * (len(program.invars) - num_tangents) + [True] * num_tangents
-    parts = partial_eval_jaxpr(program, is_tangent)
-    seconds = perf_counter() - start
+    parts, seconds = _timed(partial_eval_jaxpr, program, is_tangent)
     kept = counted(parts.num_residuals, "residual")
     summary = f"What of the jvp needs no tangents: the results, then {kept} for the other half."
     yield Section("known", summary, _with_consts(parts.known, num_fixed), seconds)
@@ -268,10 +263,8 @@ def _derivatives(closed: Jaxpr) -> Iterator[Section]:
 
     linear = (False,) * parts.num_residuals + (True,) * num_tangents
     try:
-        start = perf_counter()
         nonzero = (True,) * len(parts.unknown.outvars)
-        transposed, consts, _ = transpose_jaxpr(parts.unknown, linear, nonzero)
-        seconds = perf_counter() - start
+        (transposed, consts, _), seconds = _timed(transpose_jaxpr, parts.unknown, linear, nonzero)
     except (TypeError, ValueError, NotImplementedError) as error:
         why = str(error).partition("\n")[0]
         yield Section("transpose", f"There is none, and so no gradient. {why}")

@@ -2,8 +2,8 @@
 
 from glassjax.dimensions.expressions import is_symbolic_dim as is_symbolic_dim
 from glassjax.dimensions.scopes import SymbolicScope as SymbolicScope
-from glassjax.dimensions.shapes import symbolic_dim_bounds as symbolic_dim_bounds
-from glassjax.dimensions.shapes import symbolic_shape as symbolic_shape
+from glassjax.dimensions.scopes import symbolic_dim_bounds as symbolic_dim_bounds
+from glassjax.dimensions.scopes import symbolic_shape as symbolic_shape
 from glassjax.export.argument_specs import symbolic_args_specs as symbolic_args_specs
 from glassjax.export.exported import DisabledSafetyCheck as DisabledSafetyCheck
 from glassjax.export.exported import Exported as Exported
