@@ -118,7 +118,10 @@ OPERATIONS = {
     "arange": (lambda x: jnp.arange(x.shape[0]) + x, ["a"]),
     # indexing
     "last": (lambda x: x[-1] + x[0], ["a, 3"]),
-    "steps": (lambda x: x[::2], ["a, b"]),
+    "steps": (
+        lambda x: [x[::2], x[1::2], x[2::3], x[1:5:2], x[1:-1:2], x[::-2], x.at[1::2].set(0.0)],
+        ["b, a"],
+    ),
     "slice of a size": (lambda x: x[: x.shape[0] - 1, 1:], ["a, b"]),
     "dynamic_slice": (
         lambda x, i: lax.dynamic_slice(x, (i, jnp.zeros_like(i)), (x.shape[0] - 1, 2)),

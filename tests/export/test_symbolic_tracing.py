@@ -27,6 +27,7 @@ PROGRAMS = {
     "concatenate": "x: jnp.concatenate([x, x[1:]])",
     "pad": "x: jnp.pad(x, ((x.shape[0], 2), (0, 1)))",
     "slices": "w: [w[1:], w[:-1], w[::2], w[::-1], w[3:], w[2:5], w[-3:], w[: w.shape[0] // 3]]",
+    "steps": "x: [x[1::2], x[::3], x[1::3], x[2::3], x[1:5:2], x[-3::2], x[::-2]]",
     "indices": "w: [w[0], w[-1], w[:, 8], w[w.shape[0] // 2 - 1 :]]",
     "update": "x: x.at[0].set(1.0)",
     "gather": "x: x[jnp.arange(x.shape[0]) // 2]",

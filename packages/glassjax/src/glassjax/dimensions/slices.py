@@ -6,8 +6,11 @@ from glassjax.dimensions.expressions import Size, max_size, min_size, require_si
 from glassjax.errors import InconclusiveDimensionOperation
 
 
-def slice_elements(part: slice, size: Size) -> tuple[Any, Any, Any]:
-    """The start, the number of elements and the step of a slice of an axis.
+def slice_elements(part: slice, size: Size) -> tuple[Any, Any, Any, Any]:
+    """The start, the number of elements and the step of a slice of an axis, and its extent.
+
+    The extent of a forward slice goes on to its stop, as in JAX: the result of `lax.slice` has a
+    simpler size than for an extent up to the last element. It is None for a backward slice.
 
     Raises:
         InconclusiveDimensionOperation: the sign of a bound or of the step is not known.
@@ -21,7 +24,8 @@ def slice_elements(part: slice, size: Size) -> tuple[Any, Any, Any]:
     first, end = (0, size) if is_forward else (size - 1, -1)
     start = first if part.start is None else _bounded(part.start, size, is_forward, part)
     stop = end if part.stop is None else _bounded(part.stop, size, is_forward, part)
-    return start, range_length(start, stop, step), step
+    extent = max_size(0, stop - start) if is_forward else None
+    return start, range_length(start, stop, step), step, extent
 
 
 def range_length(start: Size, stop: Size, step: Size) -> Any:

@@ -165,11 +165,16 @@ class StartIsUnknown(Exception):
 
 
 class StaticSlice(NamedTuple):
-    """An index entry: `size` elements of an axis from `start` on, in steps of `step`."""
+    """An index entry: `size` elements of an axis from `start` on, in steps of `step`.
+
+    Attributes:
+        given_extent: the number of elements to cut out before steps are taken, if symbolic.
+    """
 
     start: int
     size: int
     step: int
+    given_extent: int | None = None
 
     @property
     def lowest(self) -> int:
@@ -181,7 +186,9 @@ class StaticSlice(NamedTuple):
 
     @property
     def extent(self) -> int:
-        """The number of elements from the first to the last."""
+        """The number of elements from the first to the last, or to the next one's place."""
+        if self.given_extent is not None:
+            return self.given_extent
         return _extent(self.size, self.step)
 
 
