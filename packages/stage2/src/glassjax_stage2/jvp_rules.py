@@ -4,12 +4,14 @@ In a formula `t` is the operand's tangent, `out` the result of the primitive.
 """
 
 # ruff: noqa: F403, F405
+from collections.abc import Sequence
 from typing import Any
 
 from glassjax_stage2 import primitives as p
 from glassjax_stage2.functions import *
-from glassjax_stage2.jvp import defjvp, deflinear, defzero
+from glassjax_stage2.jvp import defjvp, deflinear, defzero, jvp_rules
 from glassjax_stage2.shaped_array import is_inexact, typeof
+from glassjax_stage2.tangent import Zero
 from glassjax_stage2.trace import bind1
 
 deflinear(p.neg_p)
@@ -34,13 +36,16 @@ defjvp(
 for comparison_p in p.COMPARISONS:
     defzero(comparison_p)
 
-defjvp(
-    p.select_n_p,
-    None,
-    lambda t, out, which, x, y: select_n(which, t, full_like(t, 0)),
-    lambda t, out, which, x, y: select_n(which, full_like(t, 0), t),
-    jointly=True,
-)
+
+def _select_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """A selection of tangents; a case without one has zeros."""
+    out, which = bind1(p.select_n_p, *primals), primals[0]
+    zero = full_like(out, 0)
+    cases = [zero if type(t) is Zero else t for t in tangents[1:]]
+    return [out], [select_n(which, *cases)]
+
+
+jvp_rules[p.select_n_p] = _select_jvp
 
 
 def _convert_tangent(t: Any, out: Any, x: Any, **params: Any) -> Any:

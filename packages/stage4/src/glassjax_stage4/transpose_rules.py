@@ -11,7 +11,7 @@ from typing import Any
 from glassjax_stage2 import *
 from glassjax_stage2 import primitives as p
 from glassjax_stage2.shaped_array import Shape
-from glassjax_stage4.transpose import UndefPrimal, deftranspose
+from glassjax_stage4.transpose import UndefPrimal, deftranspose, transpose_rules, unbroadcast
 
 Axes = tuple[int, ...]
 
@@ -27,6 +27,17 @@ def _sum_back(ct: Any, x: UndefPrimal, *, shape: Shape, broadcast_dimensions: Sh
     kept = [a for a, n in zip(broadcast_dimensions, x.aval.shape, strict=True) if n == shape[a]]
     summed = [axis for axis in range(len(shape)) if axis not in kept]
     return reshape(reduce_sum(ct, summed) if summed else ct, x.aval.shape)
+
+
+def _select_back(cts: Sequence[Any], which: Any, x: Any, y: Any) -> list[Any]:
+    """The transpose of a selection gives each case the cotangent where it was chosen, else zero."""
+    (ct,) = cts
+    zero = full_like(ct, 0)
+
+    def back(case: Any, *cts: Any) -> Any:
+        return unbroadcast(select_n(which, *cts), case.aval) if type(case) is UndefPrimal else None
+
+    return [None, back(x, ct, zero), back(y, zero, ct)]
 
 
 def _dot_x(
@@ -87,13 +98,7 @@ deftranspose(p.sub_p, lambda ct, x, y: ct, lambda ct, x, y: neg(ct), jointly=Tru
 deftranspose(p.mul_p, lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct))
 deftranspose(p.div_p, lambda ct, x, y: div(ct, y), None)
 
-deftranspose(
-    p.select_n_p,
-    None,
-    lambda ct, which, x, y: select_n(which, ct, full_like(ct, 0)),
-    lambda ct, which, x, y: select_n(which, full_like(ct, 0), ct),
-    jointly=True,
-)
+transpose_rules[p.select_n_p] = _select_back
 deftranspose(p.convert_element_type_p, lambda ct, x, **params: astype(ct, x.aval.dtype))
 
 deftranspose(p.reduce_sum_p, _broadcast_back)
