@@ -15,7 +15,6 @@ DIFFERENT: dict[str, str] = {
         scipy.linalg.expm(m)
     """,
     "only its derivatives differ: other formulas of the same functions": """
-        lax.abs(x)
         lax.asinh(x)
         lax.cumlogsumexp(x)
         lax.cummax(x)
@@ -31,12 +30,9 @@ DIFFERENT: dict[str, str] = {
         lax.top_k(x, 2)
         x**0.5
         x**y
-        abs(x)
         m.prod(0)
-        jnp.abs(x)
         jnp.cumprod(x)
         jnp.linalg.qr(m)
-        nn.leaky_relu(x)
         nn.soft_sign(x)
         scipy.special.xlogy(x, y)
         scipy.stats.gamma.logpdf(x, 2.0)
@@ -50,10 +46,7 @@ DIFFERENT: dict[str, str] = {
         m @ m
         lax.dot(m, m)
         lax.dot_general(m, m, (((1,), (0,)), ((), ())))
-        lax.dynamic_slice(x, (i[0],), (2,))
-        lax.dynamic_update_slice(x, y[:2], (i[0],))
         lax.slice_in_dim(m, 0, 2)
-        x[b.argmax()]
         jnp.hstack([x, y])
     """,
     "another formula, or a primitive of this library with its own derivative": """
@@ -64,8 +57,6 @@ DIFFERENT: dict[str, str] = {
         lax.dynamic_index_in_dim(x, 1)
         lax.linalg.cholesky(m)
         lax.while_loop(lambda c: c[0] < 10, lambda c: c * 2, x + 1)
-        x % 2
-        x // 2
         x.at[0].set(1.0)
         x.at[i].set(y)
         x.at[i].max(0.5)
@@ -73,9 +64,6 @@ DIFFERENT: dict[str, str] = {
         jnp.convolve(x, y)
         jnp.diag(x)
         jnp.linalg.cholesky(m)
-        jnp.mod(x, y)
-        nn.elu(x)
-        nn.selu(x)
         random.choice(key, x)
         random.permutation(key, x)
         scipy.linalg.cho_factor(m)

@@ -136,9 +136,10 @@ def select_n(which: Array, on_false: Array, on_true: Array) -> Array:
 def where(condition: Array, x: Array, y: Array) -> Array:
     """`x` where `condition` is true, else `y`, element by element."""
     which = condition if typeof(condition).dtype == np.bool_ else ne(condition, 0)
-    operands = which, *promote(x, y)
-    shape = broadcast_shapes(*(typeof(operand).shape for operand in operands))
-    which, x, y = (broadcast_to(operand, shape) for operand in operands)
+    cases = promote(x, y)
+    shape = broadcast_shapes(*(typeof(operand).shape for operand in (which, *cases)))
+    which = broadcast_to(which, shape) if typeof(which).shape else which
+    x, y = (broadcast_to(case, shape) for case in cases)
     return select_n(which, y, x)
 
 

@@ -39,10 +39,9 @@ for comparison_p in p.COMPARISONS:
 
 def _select_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """A selection of tangents; a case without one has zeros."""
-    out, which = bind1(p.select_n_p, *primals), primals[0]
+    out = bind1(p.select_n_p, *primals)
     zero = full_like(out, 0)
-    cases = [zero if type(t) is Zero else t for t in tangents[1:]]
-    return [out], [select_n(which, *cases)]
+    return [out], [select_n(primals[0], *(zero if type(t) is Zero else t for t in tangents[1:]))]
 
 
 jvp_rules[p.select_n_p] = _select_jvp

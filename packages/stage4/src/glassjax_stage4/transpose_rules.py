@@ -11,9 +11,7 @@ from typing import Any
 from glassjax_stage2 import *
 from glassjax_stage2 import primitives as p
 from glassjax_stage2.shaped_array import Shape
-from glassjax_stage4.transpose import UndefPrimal, deftranspose, transpose_rules, unbroadcast
-
-Axes = tuple[int, ...]
+from glassjax_stage4.transpose import UndefPrimal, deftranspose, transpose_rules
 
 
 def _broadcast_back(ct: Any, x: UndefPrimal, *, axes: Shape) -> Any:
@@ -27,17 +25,6 @@ def _sum_back(ct: Any, x: UndefPrimal, *, shape: Shape, broadcast_dimensions: Sh
     kept = [a for a, n in zip(broadcast_dimensions, x.aval.shape, strict=True) if n == shape[a]]
     summed = [axis for axis in range(len(shape)) if axis not in kept]
     return reshape(reduce_sum(ct, summed) if summed else ct, x.aval.shape)
-
-
-def _select_back(cts: Sequence[Any], which: Any, x: Any, y: Any) -> list[Any]:
-    """The transpose of a selection gives each case the cotangent where it was chosen, else zero."""
-    (ct,) = cts
-    zero = full_like(ct, 0)
-
-    def back(case: Any, *cts: Any) -> Any:
-        return unbroadcast(select_n(which, *cts), case.aval) if type(case) is UndefPrimal else None
-
-    return [None, back(x, ct, zero), back(y, zero, ct)]
 
 
 def _dot_x(
@@ -62,7 +49,7 @@ def _dot_y(
 
 @lru_cache(maxsize=4096)
 def _dot_back(
-    begin: int, operand: tuple[int, Axes, Axes], other: tuple[int, Axes, Axes]
+    begin: int, operand: tuple[int, Shape, Shape], other: tuple[int, Shape, Shape]
 ) -> tuple[p.DotDimensionNumbers, list[int]]:
     """Transpose a product in one operand: from the result's cotangent to the operand's.
 
@@ -98,7 +85,18 @@ deftranspose(p.sub_p, lambda ct, x, y: ct, lambda ct, x, y: neg(ct), jointly=Tru
 deftranspose(p.mul_p, lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct))
 deftranspose(p.div_p, lambda ct, x, y: div(ct, y), None)
 
-transpose_rules[p.select_n_p] = _select_back
+# The formulas of a selection take the cotangent with a zero, which both cases share.
+deftranspose(
+    p.select_n_p,
+    None,
+    lambda ct_and_zero, which, x, y: select_n(which, *ct_and_zero),
+    lambda ct_and_zero, which, x, y: select_n(which, *reversed(ct_and_zero)),
+    jointly=True,
+)
+_select_back = transpose_rules[p.select_n_p]
+transpose_rules[p.select_n_p] = lambda cts, *operands: _select_back(
+    [(cts[0], full_like(cts[0], 0))], *operands
+)
 deftranspose(p.convert_element_type_p, lambda ct, x, **params: astype(ct, x.aval.dtype))
 
 deftranspose(p.reduce_sum_p, _broadcast_back)

@@ -194,10 +194,11 @@ def _index_vectors(axis: BatchAxis, starts: Values, dims: Sequence[BatchDim]) ->
 
 def _dynamic_slice_jvp(primals: Values, tangents: Values, *, slice_sizes: Shape) -> Any:
     x, *starts = primals
+    tangent = tangents[0]
+    if type(tangent) is not Zero:
+        tangent = bind1(dynamic_slice_p, tangent, *starts, slice_sizes=slice_sizes)
     out = bind1(dynamic_slice_p, x, *starts, slice_sizes=slice_sizes)
-    if type(tangents[0]) is Zero:
-        return [out], [Zero.like(out)]
-    return [out], [bind1(dynamic_slice_p, tangents[0], *starts, slice_sizes=slice_sizes)]
+    return [out], [Zero.like(out) if type(tangent) is Zero else tangent]
 
 
 def _places(

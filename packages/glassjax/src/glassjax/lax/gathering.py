@@ -62,8 +62,10 @@ def wrapped_index(index: Any, size: int, target: ShapedArray | None = None) -> A
     if letter_of(typeof(index).dtype) == "u":
         return index
     is_negative = stage2.lt(index, 0)
-    index = index if target is None else as_index(index, target)
-    return where(is_negative, stage2.add(index, size), index)
+    converted = index if target is None else as_index(index, target)
+    wrapped = stage2.add(converted, size)
+    is_wide = typeof(index).dtype == typeof(wrapped).dtype
+    return stage2.select_n(is_negative, index if is_wide else converted, wrapped)
 
 
 def remainder(index: Any, size: int) -> Any:
@@ -489,10 +491,9 @@ def _gather_vmap(
     else:
         indices = move_batch_dim(indices, axis, indices_dim, 0)
         indices_batching = after(indices_batching)
-        # sorted for each example, but the next example begins anew
-        indices_are_sorted = False
         if x_dim is None:
-            unique_indices = False  # two examples may gather the same element
+            # Two examples may gather the same element, and the second begins anew.
+            unique_indices = indices_are_sorted = False
         else:
             batching, indices_batching = (0, *batching), (0, *indices_batching)
     numbers = GatherDimensionNumbers(offset, collapsed, start_map, batching, indices_batching)

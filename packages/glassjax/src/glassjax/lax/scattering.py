@@ -135,7 +135,6 @@ def vmap_scatter(primitive: Primitive) -> Callable[..., Any]:
         dims: Sequence[BatchDim],
         *,
         dimension_numbers: gathering.ScatterDimensionNumbers,
-        indices_are_sorted: bool,
         **options: Any,
     ) -> tuple[list[Any], list[BatchDim]]:
         (x, indices, updates), (x_dim, indices_dim, updates_dim) = values, dims
@@ -150,21 +149,10 @@ def vmap_scatter(primitive: Primitive) -> Callable[..., Any]:
         else:
             indices = move_batch_dim(indices, axis, indices_dim, 0)
             batching, indices_batching = (0, *batching), (0, *indices_batching)
-            # sorted for each example, but the next example begins anew
-            indices_are_sorted = False
         numbers = gathering.ScatterDimensionNumbers(
             window, inserted, start_map, batching, indices_batching
         )
-        out = bind1(
-            primitive,
-            x,
-            indices,
-            updates,
-            dimension_numbers=numbers,
-            indices_are_sorted=indices_are_sorted,
-            **options,
-        )
-        return [out], [0]
+        return [bind1(primitive, x, indices, updates, dimension_numbers=numbers, **options)], [0]
 
     return scatter_vmap
 

@@ -205,19 +205,12 @@ def remainder(x1: ArrayLike, x2: ArrayLike) -> Array:
     rest = lax.rem(x1, x2)
     if number_types.letter_of(typeof(rest).dtype) == "u":
         return rest
-    return _remainder(rest, x2, _has_sign_of_dividend_only(rest, x2))
-
-
-def _remainder(rest: Any, x2: Any, is_above: Any) -> Any:
+    is_uneven = rest != 0
+    is_above = (stage2.lt(rest, 0) != stage2.lt(x2, 0)) & is_uneven
     return lax.select(is_above, rest + x2, rest)
 
 
 mod = remainder
-
-
-def _has_sign_of_dividend_only(rest: Any, x2: Any) -> Any:
-    is_uneven = rest != 0
-    return (stage2.lt(rest, 0) != stage2.lt(x2, 0)) & is_uneven
 
 
 @operation
@@ -231,20 +224,22 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike) -> Array:
     Array([ 3, -4], dtype=int32)
     """
     x1, x2 = _real_operands("floor_divide", x1, x2)
+    kind = number_types.letter_of(typeof(x1).dtype)
+    if kind not in "iu":
+        return _divmod_of_floats(x1, x2)[0]
+    quotient = lax.div(x1, x2)
+    if kind == "u":
+        return quotient
+    is_above = (lax.sign(x1) != lax.sign(x2)) & (lax.rem(x1, x2) != 0)
+    return where(is_above, quotient - 1, quotient)
+
+
+def _divmod_of_floats(x1: Any, x2: Any) -> tuple[Any, Any]:
     rest = lax.rem(x1, x2)
-    if number_types.letter_of(typeof(rest).dtype) == "u":
-        return lax.div(x1, x2)
-    if number_types.letter_of(typeof(rest).dtype) == "i":
-        is_above = (lax.sign(x1) != lax.sign(x2)) & (rest != 0)
-        quotient = lax.div(x1, x2)
-        return where(is_above, quotient - 1, quotient)
-    return _quotient(x1, x2, rest, _has_sign_of_dividend_only(rest, x2))
-
-
-def _quotient(x1: Any, x2: Any, rest: Any, is_above: Any) -> Any:
-    """The quotient of floats, rounded down."""
     quotient = where(stage2.eq(x2, 0), x1, x1 - rest) / x2
-    return lax.round(where(is_above, quotient - 1, quotient))
+    is_above = (rest != 0) & (lax.sign(x2) != lax.sign(rest))
+    rest = lax.select(is_above, rest + x2, rest)
+    return lax.round(lax.select(is_above, quotient - 1, quotient)), rest
 
 
 @operation
@@ -258,9 +253,7 @@ def divmod(x1: ArrayLike, x2: ArrayLike) -> tuple[Array, Array]:
     x1, x2 = _real_operands("divmod", x1, x2)
     if typeof(x1).dtype.kind != "f":
         return floor_divide(x1, x2), remainder(x1, x2)
-    rest = lax.rem(x1, x2)
-    is_above = _has_sign_of_dividend_only(rest, x2)
-    return _quotient(x1, x2, rest, is_above), _remainder(rest, x2, is_above)
+    return _divmod_of_floats(x1, x2)
 
 
 @operation

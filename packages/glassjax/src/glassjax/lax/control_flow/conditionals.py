@@ -56,8 +56,8 @@ from glassjax_stage4.partial_eval import PartialJaxprs, merge, partition
 
 # The primitive of `cond` and `switch`, which chooses between any number of programs.
 #
-# The rules extend stage 4's rules of `cond_p`, which has two programs. A boolean chooses between
-# two branches; an int32 is the index of a branch.
+# The rules extend stage 4's rules of `cond_p`, which has two programs and a boolean. Here the first
+# operand is the number of a program, an int32.
 
 
 cond_p = Primitive("cond", higher_order=True)
@@ -66,11 +66,10 @@ cond_p = Primitive("cond", higher_order=True)
 def _platform_index_type(
     which: ShapedArray, *operands: ShapedArray, branches: Branches
 ) -> list[ShapedArray]:
-    is_boolean = which.dtype == np.bool_ and len(branches) == 2
-    if which.shape or not (which.dtype == np.int32 or is_boolean):
+    if which.shape or which.dtype != np.int32:
         raise TypeError(
-            "cond: the first operand must be the number of a branch, an int32 scalar, or a boolean "
-            f"where there are two; found {which} for {len(branches)} branches"
+            f"cond: the first operand must be an int32 scalar, the number of a branch; found "
+            f"{which}"
         )
     return stage4.cond_type(which, *operands, branches=branches)
 
@@ -82,16 +81,12 @@ def _cond_lower(
     *operands: Value,
     branches: Branches,
 ) -> list[Value]:
-    """Lower to `if` or `case`; if the index is known, to a call of that branch."""
+    """Lower to `case`; if the index is known, to a call of that branch."""
     if isinstance(b, Function) and which.name in b.known:
         return call_text(b, branches[b.known[which.name]], "branch", operands)
     regions = [stage4.branch_region(b, branch, operands, out_avals) for branch in branches]
-    operation = "case"
-    if which.aval.dtype == np.bool_:
-        # The first region of `if` is taken when the operand is true, and that is branch 1.
-        operation, regions = "if", regions[::-1]
     types = signature([which], out_avals)
-    text = f'"stablehlo.{operation}"({which.name}) ({", ".join(regions)}) : {types}'
+    text = f'"stablehlo.case"({which.name}) ({", ".join(regions)}) : {types}'
     return b.emit(text, *out_avals)
 
 
@@ -256,7 +251,7 @@ def cond(
         require_function("cond", branch)
     if jit_is_disabled() and (chosen := known_truth(pred)) is not None:
         return (true_fun if chosen else false_fun)(*operands)
-    which = pred if aval.dtype == np.bool_ else stage2.ne(pred, 0)
+    which = stage2.astype(pred if aval.dtype == np.bool_ else stage2.ne(pred, 0), np.int32)
     return _passing_outer_refs(partial(choose, "cond", which), (false_fun, true_fun), operands)
 
 
@@ -465,7 +460,7 @@ def switch(
 
 
 def choose(caller: str, index: Any, branches: Sequence[Callable[..., Any]], operands: Any) -> Any:
-    """`switch` for arrays as operands, with a boolean index or an int32 in range."""
+    """`switch` for arrays as operands, with an int32 in range as index."""
     leaves, in_tree = tree_flatten(operands)
 
     def branch_operand_names() -> list[str]:
