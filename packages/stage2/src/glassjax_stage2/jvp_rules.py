@@ -4,7 +4,6 @@ In a formula `t` is the operand's tangent, `out` the result of the primitive.
 """
 
 # ruff: noqa: F403, F405
-from collections.abc import Sequence
 from typing import Any
 
 from glassjax_stage2 import primitives as p
@@ -37,7 +36,7 @@ for comparison_p in p.COMPARISONS:
     defzero(comparison_p)
 
 
-def _select_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def _select_jvp(primals: Any, tangents: Any) -> Any:
     """A selection of tangents; a case without one has zeros."""
     out = bind1(p.select_n_p, *primals)
     zero = full_like(out, 0)

@@ -66,20 +66,19 @@ def slice(
     Array([[ 1,  2,  3],
            [ 9, 10, 11]], dtype=int32)
     """
-    strides = [1] * typeof(operand).ndim if strides is None else strides
     return stage2.bind1(
         slice_p,
         operand,
         start_indices=ints("slice: start_indices", start_indices),
         limit_indices=ints("slice: limit_indices", limit_indices),
-        strides=ints("slice: strides", strides),
+        strides=None if strides is None else ints("slice: strides", strides),
     )
 
 
 def _slice_type(
-    x: ShapedArray, *, start_indices: Shape, limit_indices: Shape, strides: Shape
+    x: ShapedArray, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None
 ) -> list[ShapedArray]:
-    cuts = [start_indices, limit_indices, strides]
+    cuts = [start_indices, limit_indices, strides or (1,) * len(start_indices)]
     if not all(len(cut) == x.ndim for cut in cuts) or not all(
         not (surely_less(start, 0) or surely_less(limit, start) or surely_less(size, limit))
         and stride > 0
@@ -96,8 +95,16 @@ def _slice_size(start: int, limit: int, stride: int) -> int:
     return (limit - start + stride - 1) // stride
 
 
-def _slice_lower(b: FunctionBuilder, out_avals: Avals, x: Value, **params: Shape) -> list[Value]:
-    cuts = zip(params["start_indices"], params["limit_indices"], params["strides"], strict=True)
+def _slice_lower(
+    b: FunctionBuilder,
+    out_avals: Avals,
+    x: Value,
+    *,
+    start_indices: Shape,
+    limit_indices: Shape,
+    strides: Shape | None,
+) -> list[Value]:
+    cuts = zip(start_indices, limit_indices, strides or (1,) * x.aval.ndim, strict=True)
     text = ", ".join(f"{start}:{limit}:{stride}" for start, limit, stride in cuts)
     return b.emit(f"stablehlo.slice {x.name} [{text}] : {signature([x], out_avals)}", *out_avals)
 
@@ -109,24 +116,25 @@ def _slice_vmap(
     *,
     start_indices: Shape,
     limit_indices: Shape,
-    strides: Shape,
+    strides: Shape | None,
 ) -> Batched:
     x = move_batch_dim(values[0], axis, dims[0], 0)
-    return [slice(x, (0, *start_indices), (axis.size, *limit_indices), (1, *strides))], [0]
+    steps = None if strides is None else (1, *strides)
+    return [slice(x, (0, *start_indices), (axis.size, *limit_indices), steps)], [0]
 
 
-def _cut(x: Any, *, start_indices: Shape, limit_indices: Shape, strides: Shape) -> Any:
-    cuts = zip(start_indices, limit_indices, strides, strict=True)
+def _cut(x: Any, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None) -> Any:
+    cuts = zip(start_indices, limit_indices, strides or (1,) * x.ndim, strict=True)
     return x[tuple([builtins.slice(*cut) for cut in cuts])]
 
 
 def _unslice(
-    ct: Any, x: UndefPrimal, *, start_indices: Shape, limit_indices: Shape, strides: Shape
+    ct: Any, x: UndefPrimal, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None
 ) -> Any:
     """Put the cotangent at the positions of the elements, among zeros."""
     config = []
     for size, start, count, stride in zip(
-        x.aval.shape, start_indices, typeof(ct).shape, strides, strict=True
+        x.aval.shape, start_indices, typeof(ct).shape, strides or (1,) * x.aval.ndim, strict=True
     ):
         width = 1 + (count - 1) * stride if count != 0 else 0
         config.append((start, size - start - width, stride - 1))
@@ -314,13 +322,10 @@ def _pad_sparsity(
 
 def _unpad(ct: Any, x: UndefPrimal, padding_value: Any, *, padding_config: PaddingConfig) -> Any:
     """Cut the elements out; those that padding removed do not affect the result."""
-    low, high, interior = ([config[i] for config in padding_config] for i in range(3))
-    if min([0, *low, *high]) < 0:
-        taken = [(max(-before, 0), max(-after, 0), 0) for before, after, _ in padding_config]
-        ct = pad(ct, shapes.full((), 0, typeof(ct).dtype), taken)
-        low, high = ([max(n, 0) for n in numbers] for numbers in (low, high))
-    limits = [size - n for size, n in zip(typeof(ct).shape, high, strict=True)]
-    return slice(ct, low, limits, [n + 1 for n in interior])
+    cropping = [(-low, -high, 0) for low, high, _ in padding_config]
+    cropped = pad(ct, shapes.full((), 0, typeof(ct).dtype), cropping)
+    strides = [interior + 1 for *_, interior in padding_config]
+    return slice(cropped, [0] * len(strides), typeof(cropped).shape, strides)
 
 
 def _sum_of_padding(

@@ -15,7 +15,7 @@ import glassjax_stage2 as stage2
 from glassjax.errors.arguments import require_fit
 from glassjax.lax.elementwise import neg
 from glassjax.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gather
-from glassjax.lax.shapes import broadcasted_iota, expand_dims
+from glassjax.lax.shapes import broadcasted_iota, expand_dims, reshape
 from glassjax.primitives.declare import declare
 from glassjax.primitives.narrow_numbers import in_wide_numbers
 from glassjax.primitives.sharding_rules import by_batch, by_lines
@@ -39,12 +39,16 @@ BOOL = ShapedArray((), np.bool_)
 
 def take_along(x: Any, indices: Any, axis: int) -> Any:
     """The elements of `x` along one axis at `indices`, an array of the same rank."""
-    shape = typeof(indices).shape
-    others = tuple(i for i in range(len(shape)) if i != axis)
+    return _at(x, expand_dims(indices, typeof(indices).ndim), axis)
+
+
+def _at(x: Any, indices: Any, axis: int) -> Any:
+    """`take_along` at indices that have one more axis, of size 1."""
+    others = tuple(i for i in range(typeof(x).ndim) if i != axis)
     numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
     return gather(
         x,
-        expand_dims(indices, len(shape)),
+        indices,
         numbers,
         [min(1, size) for size in typeof(x).shape],
         mode=GatherScatterMode.PROMISE_IN_BOUNDS,
@@ -279,7 +283,7 @@ def _top_k_jvp(primals: Values, tangents: Values, *, k: int) -> tuple[list[Any],
     if type(t) is Zero:
         out_tangent: Any = Zero(tangent_type(typeof(values)))
     else:
-        out_tangent = take_along(t, indices, typeof(t).ndim - 1)
+        out_tangent = _at(t, reshape(indices, (*typeof(indices).shape, 1)), typeof(t).ndim - 1)
     return [values, indices], [out_tangent, Zero(tangent_type(typeof(indices)))]
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 import glassjax_stage2 as stage2
 from glassjax.lax import elementwise
 from glassjax.lax.elementwise import abs, one_minus_square, square, where
@@ -16,7 +18,7 @@ from glassjax.primitives import declare
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.lowering import own_lowering_rules
 from glassjax.runtime.operation import Operation, operation
-from glassjax_stage2 import ShapedArray
+from glassjax_stage2 import ShapedArray, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.primitives import cos_p, sin_p
 from glassjax_stage2.source import name_of
@@ -244,7 +246,7 @@ exp2 = elementary(
     Array([8. , 0.5], dtype=float32)
     """,
     hlo=declare.lower_by_primitives(lambda x: exp(x * math.log(2))),
-    jvp=lambda t, out, x: t * (out * math.log(2)),
+    jvp=lambda t, out, x: log(typeof(x).dtype.type(2)) * (t * out),
 )
 
 
@@ -253,11 +255,11 @@ def _slope_of_asinh(x: Any) -> Any:
 
     The common scale of numerator and denominator cancels, so it is treated as a constant.
     """
-    size = abs(stop_gradient(x))
-    is_large = (size > 1) & (size < math.inf)
-    scale = where(is_large, size, 1)
-    squares = square(x / scale) + square(1 / scale)
-    return rsqrt(squares) / scale
+    limit = np.finfo(typeof(x).dtype).maxexp
+    least = limit // 2 - 2  # the exponent from which on squares overflow
+    scale = stop_gradient(elementwise.clamp(1.0, abs(x) * 2.0**-least, 2.0 ** (limit - least)))
+    inverse = elementwise.integer_pow(scale, -1)
+    return inverse * rsqrt(square(x * inverse) + square(inverse))
 
 
 asin = declare.unary(

@@ -64,11 +64,10 @@ def diff(
         a = lax.concatenate(to_common_dtype(*parts), along)
     minus = lax.ne if typeof(a).dtype == np.bool_ else lax.sub
     for _ in range(n):
-        size = typeof(a).shape[along]
-        if not size:
+        if not typeof(a).shape[along]:
             return a  # type: ignore[return-value]
-        later = lax.slice_in_dim(a, 1, size, axis=along)
-        a = minus(later, lax.slice_in_dim(a, 0, size - 1, axis=along))
+        axes = (slice(None),) * along
+        a = minus(a[*axes, 1:], a[*axes, :-1])
     return a  # type: ignore[return-value]
 
 

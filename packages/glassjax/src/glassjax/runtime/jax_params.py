@@ -245,16 +245,6 @@ def _read_dot_general(params: Params) -> Params:
 # Indexing.
 
 
-def _write_slice(params: Params, _: JaxprEqn) -> Params:
-    return params | {"strides": None if {*params["strides"]} <= {1} else params["strides"]}
-
-
-def _read_slice(params: Params) -> Params:
-    if params.get("strides") is not None:
-        return params
-    return params | {"strides": (1,) * len(params["start_indices"])}
-
-
 def _write_scatter(params: Params, eqn: JaxprEqn) -> Params:
     """Add the program that combines two elements, implied by the name of the primitive."""
     program = None
@@ -330,7 +320,6 @@ _WORDS: dict[str, Words] = {
     "conv_general_dilated": _defaults(
         precision=None, preferred_element_type=None, out_sharding=None
     ),
-    "slice": Words(_write_slice, _read_slice),
     "gather": Words(_write_gather, _same),
     **dict.fromkeys(("scatter", *COMBINE), _SCATTER),
     "top_k": Words(_write_top_k, lambda params: _without(params, "axis", "is_stable")),

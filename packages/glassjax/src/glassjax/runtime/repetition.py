@@ -52,7 +52,7 @@ def signature(eqn: JaxprEqn) -> Hashable:
 
 def is_plain_slice(eqn: JaxprEqn) -> bool:
     """Return True for a slice without steps, which may begin elsewhere in each iteration."""
-    return eqn.primitive.name == "slice" and set(eqn.params["strides"]) <= {1}
+    return eqn.primitive.name == "slice" and set(eqn.params["strides"] or ()) <= {1}
 
 
 def find_repetition(eqns: Sequence[JaxprEqn], at_least: int) -> Repetition | None:
