@@ -138,7 +138,9 @@ def dot_general(
     """
     lhs, rhs = _bytes_widened(lhs, rhs, preferred_element_type)
     lhs, rhs = _strong_if_they_differ(lhs, rhs)
-    params = options("dot_general", precision, preferred_element_type, lhs, rhs)
+    params = {"preferred_element_type": None} | options(
+        "dot_general", precision, preferred_element_type, lhs, rhs
+    )
     out = stage2.dot_general(lhs, rhs, dimension_numbers, **params)
     return _weak_if_both_are(out, lhs, rhs)
 
@@ -176,7 +178,9 @@ def dot(
         dimension_numbers = (((a.ndim - 1,), (0,)), ((), ()))
     lhs, rhs = _bytes_widened(lhs, rhs, preferred_element_type)
     lhs, rhs = _strong_if_they_differ(lhs, rhs)
-    params = options("dot", precision, preferred_element_type, lhs, rhs)
+    params = {"preferred_element_type": None} | options(
+        "dot", precision, preferred_element_type, lhs, rhs
+    )
     out = stage2.dot_general(lhs, rhs, dimension_numbers, **params)
     return _weak_if_both_are(out, lhs, rhs)
 

@@ -479,6 +479,9 @@ def _pair_product(
         tuple(tuple(labels.index(c) for c in chosen) for _, labels in (x, y))
         for chosen in (pairing.contracted, pairing.batch)
     )
+    dtype_x, dtype_y = typeof(x[0]).dtype, typeof(y[0]).dtype
+    if preferred_element_type is None and dtype_x == dtype_y and dtype_x.kind != "b":
+        preferred_element_type = dtype_x
     out = dot_general(
         x[0],
         y[0],

@@ -205,7 +205,8 @@ def vecdot(
     shape = broadcast_shapes(a.shape, b.shape)
     x1, x2 = stage2.broadcast_to(x1, shape), stage2.broadcast_to(x2, shape)
     lead, last = tuple(range(len(shape) - 1)), (len(shape) - 1,)
-    return lax.dot_general(x1, x2, ((last, last), (lead, lead)), precision, preferred_element_type)
+    dtype = typeof(x1).dtype if preferred_element_type is None else preferred_element_type
+    return lax.dot_general(x1, x2, ((last, last), (lead, lead)), precision, dtype)
 
 
 @operation

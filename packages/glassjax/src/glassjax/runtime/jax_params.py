@@ -239,7 +239,8 @@ def _write_dot_general(params: Params, eqn: JaxprEqn) -> Params:
 
 
 def _read_dot_general(params: Params) -> Params:
-    return {key: x for key, x in params.items() if x is not None}
+    kept = "preferred_element_type"  # None is written as None
+    return {key: x for key, x in params.items() if x is not None or key == kept}
 
 
 # Indexing.
