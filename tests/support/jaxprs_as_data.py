@@ -13,7 +13,8 @@ def _is_jaxpr(x: Any) -> bool:
 
 
 def _is_type(x: Any) -> bool:
-    return hasattr(x, "shape") and hasattr(x, "weak_type")
+    """Return True for the type of an array; that of a token has its name only."""
+    return hasattr(x, "weak_type") and type(x).__name__ != "AbstractToken"
 
 
 def type_data(aval: Any) -> str:

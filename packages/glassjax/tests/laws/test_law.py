@@ -99,6 +99,7 @@ UNARY = {
     **examples_elementwise.UNARY,
     "real": np.real,
     "imag": np.imag,
+    "conj": np.conj,
 }
 BINARY = {**examples_elementwise.BINARY, "complex": lambda x, y: x + 1j * y}
 REDUCTIONS = {

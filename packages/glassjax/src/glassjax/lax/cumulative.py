@@ -100,24 +100,25 @@ def scan_by_halves(combine: Combine, xs: Values, axes: Sequence[int], reverse: b
     if size < 2:
         return list(xs)
 
-    def slice_arrays(arrays: Values, start: int, count: int, stride: int = 1) -> list[Any]:
-        limit = start + (count - 1) * stride + 1 if count else start
+    def slice_arrays(arrays: Values, start: int, limit: int, stride: int = 1) -> list[Any]:
         return [
             stride_slice(x, axis, start, limit, stride)
             for x, axis in zip(arrays, axes, strict=True)
         ]
 
     first = size % 2 if reverse else 0  # in reverse, pairs start at the end
-    count, between_count = size // 2, (size - 1) // 2
-    pairs = combine(slice_arrays(xs, first, count, 2), slice_arrays(xs, first + 1, count, 2))
+    pairs = combine(slice_arrays(xs, first, size - 1, 2), slice_arrays(xs, first + 1, size, 2))
     ends = scan_by_halves(combine, pairs, axes, reverse)
-    alone = slice_arrays(xs, size - 1 if reverse else 0, 1)
-    others = alone
-    if between_count:
-        known = slice_arrays(ends, count - between_count if reverse else 0, between_count)
-        inner = slice_arrays(xs, 1 - first if reverse else 2, between_count, 2)
-        between = combine(inner, known) if reverse else combine(known, inner)
-        joined = (between, alone) if reverse else (alone, between)
+    between: list[Any] = []
+    if size > 2 and reverse:
+        known = ends if size % 2 else slice_arrays(ends, 1, size // 2)
+        between = combine(slice_arrays(xs, 1 - first, size - 1, 2), known)
+    elif size > 2:
+        known = ends if size % 2 else slice_arrays(ends, 0, size // 2 - 1)
+        between = combine(known, slice_arrays(xs, 2, size, 2))
+    others = slice_arrays(xs, size - 1, size) if reverse else slice_arrays(xs, 0, 1)
+    if between:
+        joined = (between, others) if reverse else (others, between)
         others = [concatenate([x, y], axis) for x, y, axis in zip(*joined, axes, strict=True)]
     order = (ends, others) if reverse and size % 2 == 0 else (others, ends)
     return [_interleave(x, y, axis) for x, y, axis in zip(*order, axes, strict=True)]
@@ -237,20 +238,21 @@ def _declare_cumulative(
         x = move_batch_dim(values[0], batch_axis, dims[0], 0)
         return [bind1(primitive, x, axis=axis + 1, reverse=reverse)], [0]
 
-    def tangent(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
-        if combine is add:
-            return bind1(primitive, t, axis=axis, reverse=reverse)
-
-        if slopes is not None:
-            before = _before(out, neutral(typeof(out).dtype), axis, reverse)
-            by_before, by_x = slopes(before, out, x)
-            return _linear_recurrence(by_before, by_x * t, axis, reverse)
+    def cumulative_jvp(primals: Values, tangents: Values, *, axis: int, reverse: bool) -> Any:
+        ((x,), (t,)) = primals, tangents
 
         def accumulate(x: Any) -> list[Any]:
             # These steps define how elements that tie for the largest share the derivative.
             return scan_by_halves(lambda x, y: [combine(x[0], y[0])], [x], [axis], reverse)
 
-        return jvp_flat(accumulate, [x], [t], name)[1][0]
+        if slopes is None and combine is not add:
+            return jvp_flat(accumulate, [x], [t], name)
+        out = bind1(primitive, x, axis=axis, reverse=reverse)
+        if slopes is None:
+            return [out], [bind1(primitive, t, axis=axis, reverse=reverse)]
+        before = _before(out, neutral(typeof(out).dtype), axis, reverse)
+        by_before, by_x = slopes(before, out, x)
+        return [out], [_linear_recurrence(by_before, by_x * t, axis, reverse)]
 
     def cotangent(ct: Any, x: Any, *, axis: int, reverse: bool) -> Any:
         return bind1(primitive, ct, axis=axis, reverse=not reverse)
@@ -262,7 +264,7 @@ def _declare_cumulative(
         vmap=cumulative_vmap,
         sharding=by_lines(primitive, "axis"),
         sparsity=_cumulative_sparsity,
-        jvp=(tangent,),
+        jvp=cumulative_jvp,
         transpose=(cotangent,) if combine is add else (),
     )
 

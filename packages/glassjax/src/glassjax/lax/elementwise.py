@@ -387,6 +387,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 real_p = Primitive("real")
 imag_p = Primitive("imag")
 complex_p = Primitive("complex")
+conj_p = Primitive("conj")
 
 
 @operation
@@ -428,7 +429,7 @@ def conj(x: ArrayLike) -> Array:
     """
     if typeof(x).dtype.kind != "c":
         return bind1(complex_p, x, full_like(x, 0))
-    return complex(real(x), -imag(x))
+    return bind1(conj_p, x)
 
 
 def _complex_part_type(primitive: Primitive) -> Callable[[ShapedArray], list[ShapedArray]]:
@@ -483,6 +484,17 @@ declare.declare(
     ),
     transpose=(lambda ct, x, y: real(ct), lambda ct, x, y: -imag(ct)),
     jointly=True,
+)
+declare.declare(
+    conj_p,
+    abstract_eval=lambda x: [x],
+    lower=declare.lower_by_primitives(lambda x: complex(real(x), -imag(x))),
+    vmap=elementwise(conj_p),
+    sharding=by_elements(conj_p),
+    sparsity=sparsity_rules.by_elements,
+    reduction=reduction_rules.linear,
+    jvp=(lambda t, out, x: conj(t),),
+    transpose=(lambda ct, x: conj(ct),),
 )
 
 

@@ -284,6 +284,10 @@ def _read_arg_extremum(params: Params) -> Params:
     return {"axis": axis, "index_dtype": params["index_dtype"]}
 
 
+def _write_conj(params: Params, eqn: JaxprEqn) -> Params:
+    return params | {"input_dtype": eqn.invars[0].aval.dtype}
+
+
 def _write_callback(params: Params, _: JaxprEqn) -> Params:
     avals = tuple(map(printed_type, params["result_avals"]))
     return {"sharding": None} | params | {"result_avals": avals}
@@ -310,6 +314,7 @@ _CALLBACK = Words(_write_callback, _defaults(sharding=None).read)
 _WORDS: dict[str, Words] = {
     **dict.fromkeys(ELEMENTARY, _defaults(accuracy=None)),
     "mul": _defaults(out_dtype=None),
+    "conj": Words(_write_conj, lambda params: _without(params, "input_dtype")),
     "convert_element_type": _defaults(weak_type=False, sharding=None),
     **dict.fromkeys(("reduce_sum", "reduce_max", "reduce_min"), _defaults(out_sharding=None)),
     "argmax": Words(_write_arg_extremum, _read_arg_extremum),
