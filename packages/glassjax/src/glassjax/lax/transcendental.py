@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
+import ml_dtypes
 
 import glassjax_stage2 as stage2
 from glassjax.lax import elementwise
@@ -255,9 +255,11 @@ def _slope_of_asinh(x: Any) -> Any:
 
     The common scale of numerator and denominator cancels, so it is treated as a constant.
     """
-    limit = np.finfo(typeof(x).dtype).maxexp
+    size = abs(x)
+    limit = ml_dtypes.finfo(typeof(size).dtype).maxexp
     least = limit // 2 - 2  # the exponent from which on squares overflow
-    scale = stop_gradient(elementwise.clamp(1.0, abs(x) * 2.0**-least, 2.0 ** (limit - least)))
+    low, high = (typeof(size).dtype.type(2.0**n) for n in (0, limit - least))
+    scale = stop_gradient(elementwise.clamp(low, size * 2.0**-least, high))
     inverse = elementwise.integer_pow(scale, -1)
     return inverse * rsqrt(square(x * inverse) + square(inverse))
 
