@@ -17,8 +17,6 @@ DIFFERENT: dict[str, str] = {
 PROGRAMS_THAT_DIFFER: dict[str, str] = {
     "`x.at[0].set(y)` and slices": "a window is written by `dynamic_update_slice`",
     "functions that JAX jits": "the functions of `jnp`, `nn` and `random` are inlined",
-    "`relu`, `softmax`, `logsumexp`": "other formulas",
-    "`cond` and `switch`": "the predicate may be a boolean, and needs no conversion",
     "`vmap` of `while_loop`": "what goes on in which example is part of the program",
     "`grad` of `scan`": "JAX shows trees of what the loop carries",
     "`grad` of `jit`": "a result that only the caller ignores has a name",

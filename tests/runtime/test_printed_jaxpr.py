@@ -359,18 +359,18 @@ PROGRAMS = {
     "batched matmul": (lambda j: lambda a: a @ a, np.ones((2, 3, 3), np.float32)),
     "power of ints": (lambda j: lambda x: x**2, INTEGERS),
     "remainders": (lambda j: lambda x: j.lax.rem(x, x), X),
+    "logsumexp": (lambda j: j.nn.logsumexp, X),
+    "cond": (
+        lambda j: lambda p, x: j.lax.cond(p, j.np.sin, j.np.cos, x),
+        np.bool_(True),
+        X,
+    ),
 }
 
 # Programs that differ from JAX's, by the names that their reasons have.
 DIFFERENT = {
     "`x.at[0].set(y)` and slices": (lambda j: lambda x: x.at[0].set(2.0), X),
     "functions that JAX jits": (lambda j: j.np.sort, X),
-    "`relu`, `softmax`, `logsumexp`": (lambda j: j.nn.logsumexp, X),
-    "`cond` and `switch`": (
-        lambda j: lambda p, x: j.lax.cond(p, j.np.sin, j.np.cos, x),
-        np.bool_(True),
-        X,
-    ),
     "`vmap` of `while_loop`": (
         lambda j: j.jax.vmap(lambda x: j.lax.while_loop(lambda c: c < 9, lambda c: c * 2, x)),
         X,
