@@ -62,8 +62,8 @@ LINEAR_IN = {
     "bcoo_dot_general": (0,),
 }
 NOT_SMOOTH = ("argmax", "argmin")
-# Of complex matrices, these are functions of the conjugates too.
-OF_CONJUGATES = ("sign", "cholesky", "eigh", "qr", "svd", "pinv")
+# Of complex numbers, these are functions of the conjugates too.
+OF_CONJUGATES = ("conj", "sign", "cholesky", "eigh", "qr", "svd", "pinv")
 
 
 def with_gaps(x):

@@ -432,6 +432,11 @@ def conj(x: ArrayLike) -> Array:
     return bind1(conj_p, x)
 
 
+def _conj_type(x: ShapedArray) -> list[ShapedArray]:
+    require_kind("conj", "c", x)
+    return [x]
+
+
 def _complex_part_type(primitive: Primitive) -> Callable[[ShapedArray], list[ShapedArray]]:
     def part_type(x: ShapedArray) -> list[ShapedArray]:
         if x.dtype.kind != "c":
@@ -487,7 +492,7 @@ declare.declare(
 )
 declare.declare(
     conj_p,
-    abstract_eval=lambda x: [x],
+    abstract_eval=_conj_type,
     lower=declare.lower_by_primitives(lambda x: complex(real(x), -imag(x))),
     vmap=elementwise(conj_p),
     sharding=by_elements(conj_p),
