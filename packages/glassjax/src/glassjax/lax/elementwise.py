@@ -293,11 +293,11 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
     return stage2.ge(x, y)
 
 
-def _comparison_type(of_stage: Callable[..., list[ShapedArray]]) -> Callable[..., Any]:
+def _comparison_type(strong: Callable[..., list[ShapedArray]]) -> Callable[..., Any]:
     """The type of a comparison, weak if both operands are; in a stage it is not."""
 
     def comparison_type(x: ShapedArray, y: ShapedArray) -> list[ShapedArray]:
-        (out,) = of_stage(x, y)
+        (out,) = strong(x, y)
         is_weak = x.weak_type and y.weak_type and hasattr(dialect(), "settings")
         return [ShapedArray(out.shape, out.dtype, True)] if is_weak else [out]
 
