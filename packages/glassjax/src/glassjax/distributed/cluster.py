@@ -29,9 +29,11 @@ class Cluster:
 
     Attributes:
         name: the name of the scheduler, as `cluster_detection_method` takes it.
+        count, index, local: the environment variables with the number of processes, the index of
+            this process, and its index on its host, if there is one.
     """
 
-    name = ""
+    name = count = index = local = ""
 
     def is_present(self) -> bool:
         """Return True if this process was started by this scheduler."""
@@ -46,14 +48,14 @@ class Cluster:
         raise NotImplementedError(f"{type(self).__name__} must define port")
 
     def process_count(self) -> int:
-        raise NotImplementedError(f"{type(self).__name__} must define process_count")
+        return int(os.environ[self.count])
 
     def process_index(self) -> int:
-        raise NotImplementedError(f"{type(self).__name__} must define process_index")
+        return int(os.environ[self.index])
 
     def local_index(self) -> int | None:
         """The index of this process on its host, if known."""
-        return None
+        return int(os.environ[self.local]) if self.local else None
 
 
 def _are_set(*names: str) -> bool:
@@ -67,11 +69,11 @@ class OpenMPI(Cluster):
     """`mpirun` of Open MPI; no MPI library is needed."""
 
     name = "ompi"
+    count, index = "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"
+    local = "OMPI_COMM_WORLD_LOCAL_RANK"
 
     def is_present(self) -> bool:
-        return _ORTE_URI in os.environ or _are_set(
-            "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"
-        )
+        return _ORTE_URI in os.environ or _are_set(self.count, self.index, self.local)
 
     def host(self, seconds: float) -> str:
         # Such as "1531576320.0;tcp://10.96.0.1,10.148.0.1:34911", or tcp6://[...].
@@ -79,7 +81,7 @@ class OpenMPI(Cluster):
         found = re.search(r"tcp6?://\[?([^\],]+?)(?:[\],]|:\d+$)", uri)
         if found:
             return found[1]
-        if os.environ.get("OMPI_COMM_WORLD_LOCAL_SIZE") == os.environ["OMPI_COMM_WORLD_SIZE"]:
+        if os.environ.get("OMPI_COMM_WORLD_LOCAL_SIZE") == os.environ[self.count]:
             return "127.0.0.1"
         raise ValueError(
             "distributed.initialize: Open MPI 5 does not tell the processes of several hosts where "
@@ -93,29 +95,15 @@ class OpenMPI(Cluster):
             return _port_of_job(int(uri.split(".")[0]) // 4096)
         return _port_of_job(crc32(os.environ.get("PMIX_NAMESPACE", "").encode()))
 
-    def process_count(self) -> int:
-        return int(os.environ["OMPI_COMM_WORLD_SIZE"])
-
-    def process_index(self) -> int:
-        return int(os.environ["OMPI_COMM_WORLD_RANK"])
-
-    def local_index(self) -> int:
-        return int(os.environ["OMPI_COMM_WORLD_LOCAL_RANK"])
-
 
 class Slurm(Cluster):
     """`srun` of Slurm."""
 
     name = "slurm"
+    count, index, local = "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID"
 
     def is_present(self) -> bool:
-        return _are_set(
-            "SLURM_JOB_ID",
-            "SLURM_STEP_NODELIST",
-            "SLURM_NTASKS",
-            "SLURM_PROCID",
-            "SLURM_LOCALID",
-        )
+        return _are_set("SLURM_JOB_ID", "SLURM_STEP_NODELIST", self.count, self.index, self.local)
 
     def host(self, seconds: float) -> str:
         # The first of "node001", "node001,node007", "node[001-015],gpu3" or "node[001,007-015]".
@@ -125,15 +113,6 @@ class Slurm(Cluster):
 
     def port(self) -> int:
         return _port_of_job(int(os.environ["SLURM_JOB_ID"]))
-
-    def process_count(self) -> int:
-        return int(os.environ["SLURM_NTASKS"])
-
-    def process_index(self) -> int:
-        return int(os.environ["SLURM_PROCID"])
-
-    def local_index(self) -> int:
-        return int(os.environ["SLURM_LOCALID"])
 
 
 class Kubernetes(Cluster):

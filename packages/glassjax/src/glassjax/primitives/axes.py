@@ -387,17 +387,20 @@ def linear_in_first(primitive: Primitive) -> Callable[..., Any]:
 pvary_p = Primitive("pvary")
 
 
-def _pvary_vmap(
-    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim]
-) -> tuple[list[Any], list[BatchDim]]:
-    return [bind1(pvary_p, *values)], [dims[0]]
+def _cast_vmap(primitive: Primitive) -> Callable[..., Any]:
+    def cast_vmap(
+        axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim]
+    ) -> tuple[list[Any], list[BatchDim]]:
+        return [bind1(primitive, *values)], [dims[0]]
+
+    return cast_vmap
 
 
 declare(
     pvary_p,
     abstract_eval=lambda x, *indices: [x],
     lower=lambda b, out_avals, x, *indices: [x],
-    vmap=_pvary_vmap,
+    vmap=_cast_vmap(pvary_p),
     jvp=linear_in_first(pvary_p),
     transpose=lambda cts, x, *indices: [cts[0], *[None] * len(indices)],
 )
@@ -478,15 +481,6 @@ def relation_along(aval: ShapedArray, name: Hashable) -> str:
 preduced_p = Primitive("preduced")
 vary_unreduced_cast_p = Primitive("vary_unreduced_cast")
 reduced_vary_cast_p = Primitive("reduced_vary_cast")
-
-
-def _cast_vmap(primitive: Primitive) -> Callable[..., Any]:
-    def cast_vmap(
-        axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim]
-    ) -> tuple[list[Any], list[BatchDim]]:
-        return [bind1(primitive, *values)], [dims[0]]
-
-    return cast_vmap
 
 
 def _by_the_dual(dual: Primitive) -> Callable[..., Any]:
