@@ -32,6 +32,7 @@ LARGER = {
     "its remainder is JAX's, with zeros that XLA joins": "divmod",
     "at 0 the derivative is that of 0": "nn.relu",
     "a sum of weighted stages is one loop on the device, JAX's products are several": "odeint",
+    "the length beside the cosine, which XLA drops where it is unused": "hypot",
     "JAX's takes twenty times as long": "lax.cumlogsumexp",
 }
 

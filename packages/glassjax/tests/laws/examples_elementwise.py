@@ -95,7 +95,6 @@ BINARY = {
     ),
     "logaddexp": np.logaddexp,
     "logaddexp2": np.logaddexp2,
-    "hypot": np.hypot,
     "growth_of_digamma": np.vectorize(lambda a, b: growth_of_digamma(float(a), float(b))),
     "betaln": np.vectorize(
         lambda a, b: math.lgamma(a) + math.lgamma(b) - math.lgamma(float(a) + float(b))

@@ -184,6 +184,7 @@ FUNCTIONS = {
         [(2, 2), (2, 2)],
         SMOOTH,
     ),
+    "hypot": ([jnp.hypot], [(2, 3), (2, 3)], REAL),
     "cholesky": ([cholesky], [(3, 3)], SMOOTH),
     "lu": ([lambda x: linalg.lu(with_gaps(x))[0]], [(3, 3)], SMOOTH),
     "lu_pivots_to_permutation": (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -17,18 +18,24 @@ from glassjax.lax.formulas import (
     in_64_bits,
     with_derivatives,
 )
+from glassjax.lax.shapes import filled_like
 from glassjax.numpy.cases import where
 from glassjax.numpy.dtypes import default_float
 from glassjax.numpy.elementwise import mod
 from glassjax.numpy.reductions import cumsum
-from glassjax.primitives.declare import Binary, binary, lower_by_primitives, unary
+from glassjax.primitives.declare import declare, lower_by, lower_by_primitives, unary
+from glassjax.primitives.sharding_rules import by_elements
 from glassjax.runtime.array import Array, ArrayLike, to_array
+from glassjax.runtime.nesting import note_composition
 from glassjax.runtime.operation import operation, promoting
 from glassjax.settings.number_types import letter_of, promote
-from glassjax_stage2 import typeof
+from glassjax_stage2 import Primitive, Zero, bind, typeof
 from glassjax_stage2.functions import canonical_axis, one_int
-from glassjax_stage2.promotion import to_inexact
+from glassjax_stage2.promotion import broadcast_shapes, broadcast_to, to_inexact
 from glassjax_stage2.shaped_array import dialect, python_scalars
+from glassjax_stage2.tangent import instantiate
+from glassjax_stage2.vmap_rules import elementwise
+from glassjax_stage3.abstract_eval import arithmetic
 
 # Promotion of operands to arrays of one inexact dtype.
 
@@ -186,36 +193,56 @@ radians = deg2rad
 degrees = rad2deg
 
 
-def _hypot(x: Any, y: Any) -> Any:
-    x, y = lax.abs(x), lax.abs(y)
-    is_infinite = (x == math.inf) | (y == math.inf)
-    larger, smaller = lax.max(x, y), lax.min(x, y)
-    is_zero = larger == 0
-    ratio = smaller / where(is_zero, 1, larger)
-    length = where(is_zero, larger, larger * lax.sqrt(1 + lax.square(ratio)))
-    return where(is_infinite, math.inf, length)
+hypot_p = Primitive("hypot")
 
 
-def _slope_of_hypot(t: Any, x: Any, other: Any) -> Any:
-    """`x` divided by the length, with both scaled by a power of 2 so that no square overflows."""
-    half = finfo(typeof(x).dtype).maxexp // 2
-    larger = lax.max(lax.abs(x), lax.abs(other))
-    if_small = where((larger < 2.0 ** (14 - half)), 2.0 ** (half * 3 // 2), 1.0)
-    scale = where((larger > 2.0 ** (half - 6)), 2.0 ** (-half - 10), if_small)
-    x, other = x * scale, other * scale
-    return t * (x / lax.sqrt(lax.square(x) + lax.square(other)))
+def _hypot(x: Any, y: Any) -> list[Any]:
+    """The length of a vector, and the cosine and sine of its angle.
+
+    Both coordinates are scaled by a power of 2, so that no square over- or underflows.
+    """
+    limits = finfo(typeof(x).dtype)
+    half, digits = limits.maxexp // 2 - 1, (limits.nmant + 1) // 2
+    sizes = lax.abs(x), lax.abs(y)
+    larger = lax.max(*sizes)
+    is_large, is_small = larger >= 2.0**half, larger <= 2.0**-digits
+    down, up = (filled_like(x, 2.0**n) for n in (-half - digits, half + digits))
+    one = filled_like(x, 1.0)
+
+    def scaled(x: Any) -> Any:
+        shrunk, grown = x * down, x * up
+        return lax.select(is_large, shrunk, lax.select(is_small, grown, x))
+
+    x, y = scaled(x), scaled(y)
+    factor = lax.select(is_large, up, lax.select(is_small, down, one))
+    root = lax.sqrt(lax.square(x) + lax.square(y))
+    length, infinity = root * factor, filled_like(x, math.inf)
+    is_infinite = (sizes[0] == infinity) | (sizes[1] == infinity)
+    return [lax.select(is_infinite, infinity, length), x / root, y / root]
 
 
-_hypot_of: Binary = binary(
-    "hypot",
-    "",
-    hlo=lower_by_primitives(_hypot),
-    kinds="f",
-    jvp=(
-        lambda t, out, x, y: _slope_of_hypot(t, x, y),
-        lambda t, out, x, y: _slope_of_hypot(t, y, x),
-    ),
+def _hypot_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    length, *ratios = bind(hypot_p, *primals)
+    pairs = zip(ratios, tangents, strict=True)
+    change = reduce(stage2.add, [r * t for r, t in pairs if type(t) is not Zero])
+    turns = [(instantiate(t) - r * change) / length for r, t in zip(ratios, tangents, strict=True)]
+    return [length, *ratios], [change, *turns]
+
+
+declare(
+    hypot_p,
+    abstract_eval=lambda x, y: arithmetic(hypot_p)(x, y) * 3,
+    lower=lower_by(_hypot),
+    vmap=elementwise(hypot_p, fills=True),
+    sharding=by_elements(hypot_p),
+    jvp=_hypot_jvp,
 )
+note_composition(hypot_p)
+
+
+def _length(x: Any, y: Any) -> Any:
+    shape = broadcast_shapes(typeof(x).shape, typeof(y).shape)
+    return bind(hypot_p, broadcast_to(x, shape), broadcast_to(y, shape))[0]
 
 
 @operation
@@ -225,7 +252,7 @@ def hypot(x1: ArrayLike, x2: ArrayLike) -> Array:
     >>> jnp.hypot(3.0, 4.0), jnp.hypot(jnp.float32(3e30), 4e30)
     (Array(5., dtype=float32, weak_type=True), Array(5.e+30, dtype=float32))
     """
-    return call_in_32_bits_at_least(_hypot_of, *real_floats("hypot", x1, x2))
+    return call_in_32_bits_at_least(_length, *real_floats("hypot", x1, x2))
 
 
 def _nearest_whole(x: Any) -> tuple[Any, Any]:

@@ -383,8 +383,9 @@ def uniform():
     """The uniform distribution from `loc` to `loc + scale`."""
 
     def logpdf(x, loc=0, scale=1):
-        inside = jnp.where(jnp.isnan(x), jnp.nan, -jnp.log(scale))
-        return jnp.where((x < loc) | (x > loc + scale), -jnp.inf, inside)
+        z, inside = (x - loc) / scale, -jnp.log(scale)
+        is_outside, is_inside = (z < 0) | (z > 1), (z >= 0) & (z <= 1)
+        return jnp.select([is_outside, is_inside], [-jnp.inf, inside], jnp.nan)
 
     def cdf(x, loc=0, scale=1):
         return jnp.minimum(jnp.maximum((x - loc) / scale, 0), 1)
