@@ -12,7 +12,6 @@ import re
 import sys
 import threading
 import weakref
-import zlib
 from collections import OrderedDict, namedtuple
 from dataclasses import dataclass
 from enum import Enum
@@ -77,7 +76,7 @@ def test_calls_are_compiled_where_that_is_asked_for():
 
 def extension_module(**attributes):
     """What `import _glassjax_calls` gives."""
-    return SimpleNamespace(built_from=zlib.crc32(compiled_calls.SOURCE.read_bytes()), **attributes)
+    return SimpleNamespace(built_from=compiled_calls.checksum(), **attributes)
 
 
 @pytest.mark.parametrize(

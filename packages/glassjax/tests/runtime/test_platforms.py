@@ -257,14 +257,14 @@ def test_nvidias_libraries_are_loaded_from_their_wheels(monkeypatch, tmp_path):
     for name in ("libcudnn.so.9", "libcudart.so.13", "libother.so.1"):
         (root / "lib" / name).touch()
     monkeypatch.delenv("CUDA_ROOT", raising=False)
-    monkeypatch.setattr(clients, "_nvidia_directories", lambda: iter([root]))
+    monkeypatch.setattr(clients, "_nvidia_directories", lambda: iter([str(root)]))
     loaded = []
     monkeypatch.setattr(clients.ctypes, "CDLL", loaded.append)
     assert clients._load_libraries() == []
     assert [os.path.basename(path) for path in loaded] == ["libcudart.so.13", "libcudnn.so.9"]
     assert clients._toolkit() == str(root)
     monkeypatch.undo()
-    monkeypatch.setattr(clients, "_nvidia_directories", lambda: iter([root]))
+    monkeypatch.setattr(clients, "_nvidia_directories", lambda: iter([str(root)]))
     failures = clients._load_libraries()
     assert [text.partition(" ")[0] for text in failures] == ["libcudart.so.13", "libcudnn.so.9"]
     monkeypatch.setenv("CUDA_ROOT", "/here")

@@ -6,10 +6,9 @@ the page's address on the site, if the installed distribution has a link to its 
 """
 
 import functools
+import os
 import re
 import sys
-from pathlib import Path
-from traceback import walk_tb
 from typing import Any
 
 from glassjax.errors.arguments import is_ours
@@ -111,7 +110,7 @@ class ShardingTypeError(TypeError):
 # The documentation pages of errors, printed on request.
 
 
-PAGES = Path(__file__).with_name("pages")
+PAGES = os.path.join(os.path.dirname(__file__), "pages")
 
 _WITH_JAXS_NAME = {"XLAError": "JaxRuntimeError"}
 
@@ -121,7 +120,7 @@ def page_of(cls: type[BaseException]) -> str | None:
     for each in cls.__mro__:
         name = _WITH_JAXS_NAME.get(each.__name__, each.__name__)
         is_glassjax = each.__module__.partition(".")[0].startswith("glassjax")
-        if is_glassjax and (PAGES / f"{name}.md").is_file():
+        if is_glassjax and os.path.isfile(os.path.join(PAGES, f"{name}.md")):
             return name
     return None
 
@@ -158,12 +157,15 @@ def _site() -> str | None:
 
 def _place_of(error: Exception) -> Source | None:
     """The user's innermost line in the traceback, or else the line that called this library."""
-    frames = [*walk_tb(error.__traceback__)]
-    for frame, _ in reversed(frames):
+    innermost = None
+    place = error.__traceback__
+    while place is not None:
+        frame = place.tb_frame
         file = frame.f_code.co_filename
         if not is_machinery[file] and not is_ours(file):
-            return Source(frame.f_code, frame.f_lasti)
-    return user_source()
+            innermost = Source(frame.f_code, frame.f_lasti)
+        place = place.tb_next
+    return user_source() if innermost is None else innermost
 
 
 def explain_error(error: BaseException | type[BaseException] | str | None = None) -> None:
@@ -187,20 +189,22 @@ def explain_error(error: BaseException | type[BaseException] | str | None = None
         error = sys.exception() or getattr(sys, "last_value", None)
         if error is None:
             raise ValueError("explain_error: no error was raised; pass an error, or its name")
-    text = _page(error).read_text(encoding="utf-8")
+    with open(_page(error), encoding="utf-8") as page:
+        text = page.read()
     print(re.sub(r"^```(\w+) .*$", r"```\1", text, flags=re.MULTILINE))
 
 
-def _page(error: BaseException | type[BaseException] | str) -> Path:
+def _page(error: BaseException | type[BaseException] | str) -> str:
     if isinstance(error, str):
         name = error
     else:
         cls = error if isinstance(error, type) else type(error)
         name = page_of(cls) or cls.__name__
-    page = PAGES / f"{name}.md"
-    if name.isidentifier() and page.is_file():
+    page = os.path.join(PAGES, f"{name}.md")
+    if name.isidentifier() and os.path.isfile(page):
         return page
-    known = ", ".join(sorted(page.stem for page in PAGES.glob("[A-Z]*.md")))
+    files = sorted(file for file in os.listdir(PAGES) if file[0].isupper())
+    known = ", ".join(file.removesuffix(".md") for file in files)
     raise ValueError(f"explain_error: {name!r} has no page; these have one: {known}")
 
 

@@ -15,6 +15,7 @@ import os
 import platform
 import re
 import stat
+import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -284,11 +285,11 @@ def _warn_unless_default(directory: str, problem: str) -> None:
 
 
 def _log_event(event: str, recorded: str, text: str, file: str) -> None:
-    import logging
-
     record_event(CACHE_USED)
     record_event(recorded)
-    logging.getLogger("glassjax.compilation_cache").debug("%s: %s, %s", event, _name_of(text), file)
+    if logging := sys.modules.get("logging"):  # otherwise no handler wants messages for debugging
+        logger = logging.getLogger("glassjax.compilation_cache")
+        logger.debug("%s: %s, %s", event, _name_of(text), file)
 
 
 def _name_of(text: str) -> str:

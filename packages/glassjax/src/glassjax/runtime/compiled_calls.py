@@ -7,10 +7,15 @@ variable GLASSJAX_COMPILED=0 disables it.
 import importlib
 import os
 import zlib
-from pathlib import Path
 from typing import Any
 
-SOURCE = Path(__file__).with_suffix(".pyx")
+SOURCE = f"{os.path.splitext(__file__)[0]}.pyx"
+
+
+def checksum() -> int:
+    """The checksum of the source."""
+    with open(SOURCE, "rb") as source:
+        return zlib.crc32(source.read())
 
 
 def find() -> tuple[Any, str]:
@@ -21,7 +26,7 @@ def find() -> tuple[Any, str]:
         found = importlib.import_module("_glassjax_calls")
     except ImportError as error:
         return None, f"not installed, pip install 'glassjax[compiled]' does so: {error}"
-    if found.built_from != zlib.crc32(SOURCE.read_bytes()):
+    if found.built_from != checksum():
         return None, f"not used: {_mismatch()}"
     return found, "used"
 

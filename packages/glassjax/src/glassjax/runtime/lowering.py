@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
+from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from operator import itemgetter
@@ -333,7 +333,7 @@ class Module(stage3.lowering.ModuleBuilder):
         """Give attributes to the operations of the function that return these values."""
         if not attributes:
             return
-        mark = json.dumps(attributes).encode().hex()
+        mark = repr(attributes).encode().hex()
         for name in {x.name.partition("#")[0] for x in values}:
             # `%1 =` defines one result, `%1:2 =` two
             begins = f"{b.indent}{name} =", f"{b.indent}{name}:"
@@ -362,7 +362,7 @@ def with_attributes(text: str) -> str:
     def add_attributes(operation: Any) -> Any:
         found: dict[str, str] = {}
         for mark in _IN_MARK.findall(str(operation.location)):
-            found.update(json.loads(bytes.fromhex(mark)))
+            found.update(literal_eval(bytes.fromhex(mark).decode()))
         if found:
             attributes = {key: ir().StringAttr.get(x) for key, x in found.items()}
             operation.attributes["mhlo.frontend_attributes"] = ir().DictAttr.get(attributes)

@@ -3,7 +3,6 @@
 Each kind has its own logger. This module is imported with the first notice.
 """
 
-import logging
 import os
 import threading
 import time
@@ -29,9 +28,16 @@ from glassjax_stage3 import Jaxpr, JaxprEqn
 
 T = TypeVar("T")
 
+
+def _log(kind: str, message: str, *arguments: Any) -> None:
+    """Log a notice of this kind, which Python writes to stderr by default."""
+    import logging  # late: importing it takes milliseconds
+
+    logging.getLogger(f"glassjax.{kind}").warning(message, *arguments)
+
+
 # 1. Retracing: how a call differs from the most similar earlier call
 
-_retracing = logging.getLogger("glassjax.retracing")
 # By code object, the last function traced while explanations were on.
 _functions: "WeakKeyDictionary[CodeType, ref[Any]]" = WeakKeyDictionary()
 
@@ -87,18 +93,19 @@ def explain(fun: Any, call: Call, earlier: Sequence[Call]) -> None:
         lines = _differences(fun, nearest, call) or ["nothing that can be named"]
         before = "the earlier one" if len(earlier) == 1 else f"the nearest of {len(earlier)} others"
         message = f"{name} again, for it is called in a new way. Different from {before}:"
-        _retracing.warning("%s", "\n    ".join([message, *lines]))
+        _log("retracing", "%s", "\n    ".join([message, *lines]))
     elif last is not None and last() is fun:
-        _retracing.warning("%s again, for it is jitted again with other options", name)
+        _log("retracing", "%s again, for it is jitted again with other options", name)
     elif code is not None and last is not None:
-        _retracing.warning(
+        _log(
+            "retracing",
             "%s, though a function of the same code was traced before: this is another function "
             "object, defined again at %s:%s. Traces belong to one function object: define and jit "
             "it once, outside the loop or function that repeats it",
             *(name, code.co_filename, code.co_firstlineno),
         )
     else:
-        _retracing.warning("%s for the first time", name)
+        _log("retracing", "%s for the first time", name)
 
 
 def _code_of(fun: Any) -> CodeType | None:
@@ -193,8 +200,6 @@ def _shown(before: Any, now: Any) -> str:
 
 # 2. Programs that XLA takes long to compile, with advice
 
-_slow_compiles = logging.getLogger("glassjax.slow_compiles")
-
 _MANY_LINES = 3_000
 _SHARE_OF_A_PROCESS = 0.1  # below this share of a CPU, a process waits for something
 
@@ -238,7 +243,8 @@ class _Compilation:
                 "but run slower, without one of XLA's passes, such as fusion: "
                 '`jit(f, compiler_options={"xla_disable_hlo_passes": "fusion"})`'
             )
-        _slow_compiles.warning(
+        _log(
+            "slow_compiles",
             "XLA has been compiling `%s`%s for %g s and is not done. %s. "
             "(GLASSJAX_SLOW_COMPILE_NOTICE_SECS=0 turns this notice off.)",
             name,
@@ -317,8 +323,6 @@ if hasattr(os, "register_at_fork"):
 
 # 3. Programs that repeat one block of equations, as an unrolled loop does
 
-_repeated_blocks = logging.getLogger("glassjax.repeated_blocks")
-
 _SHORT = 500  # equations; shorter repetitions compile fast
 
 
@@ -331,7 +335,8 @@ def compile_repetitive(jaxpr: Jaxpr, name: str, compile: Callable[[], T]) -> T:
     if found is not None and found[1].length >= _SHORT:
         program, repetition = found
         block = program.eqns[repetition.start : repetition.start + repetition.period]
-        _repeated_blocks.warning(
+        _log(
+            "repeated_blocks",
             "%s repeats %s %s times%s: a loop of Python, unrolled. XLA compiled the program in "
             "%.1f s. A loop compiles one block: `lax.scan`, or `experimental.roll(f)`, jitted. "
             "(GLASSJAX_REPEATED_BLOCK_NOTICE=0 turns this notice off.)",

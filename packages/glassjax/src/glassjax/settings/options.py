@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -115,7 +114,6 @@ configuration.config.declare(
 )
 _log_compiles = configuration.config.option("log_compiles")
 _explain_cache_misses = configuration.config.option("explain_cache_misses")
-_logger = logging.getLogger("glassjax.compilation")
 # The steps of compiling in the log, in JAX's words, since tools parse them.
 _STEPS = {
     monitoring.TRACED: "tracing {} for jit",
@@ -311,10 +309,13 @@ def timed(step: str, fun_name: str) -> AbstractContextManager[Any]:
 @contextmanager
 def _logged(event: str, fun_name: str) -> Iterator[None]:
     """Log how long a step of compiling took, of a function of this name."""
+    import logging  # late: importing it takes milliseconds
+
     start = time.perf_counter()
     yield
     step = _STEPS[event].format(fun_name)
-    _logger.warning("Finished %s in %.9f sec", step, time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    logging.getLogger("glassjax.compilation").warning("Finished %s in %.9f sec", step, seconds)
 
 
 # XLA's effort for a program: its levels, and settings for all programs.

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -336,7 +335,7 @@ def _load_cuda() -> Plugin:
     missing = _load_libraries()
     flags = {} if (data := _toolkit()) is None else {"xla_gpu_cuda_data_dir": data}
     try:
-        plugin = _load(CUDA, str(directory / "xla_cuda_plugin.so"))._replace(flags=flags)
+        plugin = _load(CUDA, os.path.join(directory, "xla_cuda_plugin.so"))._replace(flags=flags)
     except UnavailableError as error:
         libraries = f"; not loaded: {', '.join(missing)}" if missing else ""
         raise UnavailableError(
@@ -346,13 +345,13 @@ def _load_cuda() -> Plugin:
     return plugin
 
 
-def _place_of_cuda() -> tuple[str, Path] | None:
+def _place_of_cuda() -> tuple[str, str] | None:
     """The version of CUDA and the directory of the plugin, without importing its module."""
     for version in _CUDA_VERSIONS:
         with suppress(ModuleNotFoundError):
             spec = importlib.util.find_spec(f"jax_plugins.xla_cuda{version}")
             if spec is not None and spec.origin is not None:
-                return version, Path(spec.origin).parent
+                return version, os.path.dirname(spec.origin)
     return None
 
 
@@ -383,11 +382,11 @@ def _require_version(version: str) -> None:
         )
 
 
-def _nvidia_directories() -> Iterator[Path]:
+def _nvidia_directories() -> Iterator[str]:
     """The directories of NVIDIA's wheels."""
     spec = importlib.util.find_spec("nvidia")
     for root in (spec.submodule_search_locations or ()) if spec is not None else ():
-        yield from sorted(path for path in Path(root).iterdir() if path.is_dir())
+        yield from sorted(entry.path for entry in os.scandir(root) if entry.is_dir())
 
 
 def _load_libraries() -> list[str]:
@@ -396,15 +395,17 @@ def _load_libraries() -> list[str]:
     Returns:
         The installed libraries that cannot be loaded, with the reasons.
     """
-    directories = [directory / "lib" for directory in _nvidia_directories()]
+    from glob import glob  # late: importing it takes milliseconds
+
+    directories = [os.path.join(directory, "lib") for directory in _nvidia_directories()]
     failures = []
     for name in _LIBRARIES:
         for directory in directories:
-            for path in sorted(directory.glob(f"lib{name}.so.*")):
+            for file in sorted(glob(f"lib{name}.so.*", root_dir=directory)):
                 try:
-                    ctypes.CDLL(str(path))
+                    ctypes.CDLL(os.path.join(directory, file))
                 except OSError as error:
-                    failures.append(f"{path.name} ({error})")
+                    failures.append(f"{file} ({error})")
     return failures
 
 
@@ -416,8 +417,8 @@ def _toolkit() -> str | None:
     if root := os.environ.get("CUDA_ROOT"):
         return root
     for directory in _nvidia_directories():
-        if (directory / "nvvm" / "libdevice").is_dir():
-            return str(directory)
+        if os.path.isdir(os.path.join(directory, "nvvm", "libdevice")):
+            return directory
     return None
 
 

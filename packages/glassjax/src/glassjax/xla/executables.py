@@ -1,7 +1,6 @@
 """Compiled programs: buffers, callbacks, serialization, compilation for absent devices."""
 
 import re
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -309,10 +308,12 @@ def callback_error(module: str, cause: BaseException) -> BaseException:
     """
     if not isinstance(cause, Exception):
         return cause
+    from traceback import format_exception  # late: importing it takes milliseconds
+
     place = cause.__traceback__
     while place is not None and place.tb_next is not None and _is_machinery(place):
         place = place.tb_next
-    lines = "".join(traceback.format_exception(type(cause), cause, place)).rstrip()
+    lines = "".join(format_exception(type(cause), cause, place)).rstrip()
     name = module.removeprefix("jit_")
     error = ExecutionError(
         f"`{name}` failed while it ran: a function that it calls raised\n{lines}"

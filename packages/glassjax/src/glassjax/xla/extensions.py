@@ -7,7 +7,6 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, NoReturn
 from weakref import WeakValueDictionary
 
@@ -94,7 +93,7 @@ def pycapsule(funcptr: Any) -> Any:
 
 def include_dir() -> str:
     """The directory of jaxlib's C++ headers, such as `xla/ffi/api/ffi.h`."""
-    return str(Path(import_module("jaxlib").__file__).parent / "include")
+    return os.path.join(os.path.dirname(import_module("jaxlib").__file__), "include")
 
 
 # Routines of other libraries, registered with XLA when a program first calls one.
