@@ -296,9 +296,8 @@ for symbol, (own, kinds) in _COPIED.items():
 
 for name, function in METHODS.items():
     setattr(Array, name, function)
-for name, function in METHODS.items():
-    if name not in dir(Tracer):
-        setattr(Tracer, name, function)
-for name, function in TRACER_METHODS.items():
+inherited = dir(Tracer)
+missing = {name: function for name, function in METHODS.items() if name not in inherited}
+for name, function in (missing | TRACER_METHODS).items():
     setattr(Tracer, name, function)
 Tracer.__dir__ = public_names_of  # type: ignore[method-assign, assignment]
