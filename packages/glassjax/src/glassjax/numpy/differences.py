@@ -60,15 +60,13 @@ def diff(
         raise ValueError(f"diff: expected an array with an axis, found {typeof(a)}")
     along = canonical_axis("diff", axis, typeof(a).ndim)
     parts = [_edge(x, a, along) for x in (prepend, a, append) if x is not None]
-    if len(parts) > 1:
-        a = lax.concatenate(to_common_dtype(*parts), along)
-    minus = lax.ne if typeof(a).dtype == np.bool_ else lax.sub
+    out: Any = lax.concatenate(to_common_dtype(*parts), along) if len(parts) > 1 else a
+    minus = lax.ne if typeof(out).dtype == np.bool_ else lax.sub
+    before = (slice(None),) * along
     for _ in range(n):
-        if not typeof(a).shape[along]:
-            return a  # type: ignore[return-value]
-        axes = (slice(None),) * along
-        a = minus(a[*axes, 1:], a[*axes, :-1])
-    return a  # type: ignore[return-value]
+        if typeof(out).shape[along]:
+            out = minus(out[*before, 1:], out[*before, :-1])
+    return out
 
 
 def _edge(x: Any, a: Any, axis: int) -> Any:

@@ -241,7 +241,7 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     (Array([[ 4.   ,  8.5  ],
            [ 0.25 , -0.125]], dtype=float32), Array([1, 0], dtype=int32))
     """
-    return tuple(bind(lu_p, matrices.matrices_of("lu", x)))  # type: ignore[return-value]
+    return tuple(bind(lu_p, matrices.matrices_of("lu", x)))
 
 
 def _lu_type(x: ShapedArray) -> list[ShapedArray]:
