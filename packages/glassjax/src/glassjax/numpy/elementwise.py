@@ -10,6 +10,7 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax import lax
+from glassjax.dtypes import finfo
 from glassjax.numpy.cases import where
 from glassjax.numpy.creation import asarray, zeros_like
 from glassjax.numpy.dtypes import default_float
@@ -20,10 +21,10 @@ from glassjax.runtime.evaluation import evaluated_by_library, made_of_operations
 from glassjax.runtime.operation import operation, promoting
 from glassjax.settings import number_types
 from glassjax.settings.number_types import is_key_type, promote, require_promotable, weak_if_all_are
-from glassjax_stage2 import bind1, typeof
+from glassjax_stage2 import ShapedArray, bind1, typeof
 from glassjax_stage2.functions import canonical_axis, moveaxis
 from glassjax_stage2.primitives import pow_p
-from glassjax_stage2.promotion import broadcast_shapes, to_inexact
+from glassjax_stage2.promotion import broadcast_shapes, cast, to_inexact
 from glassjax_stage2.shaped_array import is_inexact, python_scalars
 
 # Elementwise arithmetic: sums and products, quotients and remainders, powers and roots.
@@ -401,11 +402,13 @@ def isclose(
     if is_key_type(typeof(a).dtype) and typeof(a).dtype == typeof(b).dtype:
         return lax.eq(a, b)
     a, b = promote(a, b, inexact=True)
+    real = ShapedArray((), finfo(typeof(a).dtype).dtype)
+    rtol, atol = cast(rtol, real), cast(atol, real)
+    both_nan = lax.ne(a, a) & lax.ne(b, b)
+    is_known = isfinite(b)
     is_near = abs(lax.sub(a, b)) <= atol + rtol * abs(b)
-    is_close = lax.eq(a, b) | is_near & isfinite(b)
-    if equal_nan:
-        is_close = is_close | lax.bitwise_and(isnan(a), isnan(b))
-    return is_close
+    is_close = lax.eq(a, b) | (is_known & is_near)
+    return is_close | both_nan if equal_nan else is_close
 
 
 @operation(like=isclose)

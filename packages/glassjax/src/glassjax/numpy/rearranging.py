@@ -109,8 +109,10 @@ def roll(a: ArrayLike, shift: Any, axis: shapes.Axes | None = None) -> Array:
             tuple(np.asarray(shift).ravel().tolist()) if np.ndim(shift) else int(np.asarray(shift))
         )
     if not is_evaluating() and _is_static(shift):
-        return _roll(a, axis=axis, static_shift=shift)
-    return _roll(a, shift, axis=axis)
+        if axis is None and shapes.ndim(a) != 1:
+            return shapes.reshape(_roll_static(shapes.ravel(a), shift, 0), shapes.shape(a))
+        return _roll_static(a, shift, axis)
+    return _roll(a, shift, axis)
 
 
 def _is_static(shift: Any) -> bool:
@@ -119,16 +121,20 @@ def _is_static(shift: Any) -> bool:
     )
 
 
-@operation(static=("axis", "static_shift"))
-def _roll(
-    a: Any, shift: Any = None, *, axis: shapes.Axes | None = None, static_shift: Any = None
-) -> Any:
+@operation(static=("shift", "axis"))
+def _roll_static(a: Any, shift: Any, axis: shapes.Axes | None) -> Any:
+    return _rolled_along(a, shift, axis)
+
+
+@operation(static="axis")
+def _roll(a: Any, shift: Any, axis: shapes.Axes | None) -> Any:
     if axis is None and shapes.ndim(a) != 1:
-        return shapes.reshape(
-            _roll(shapes.ravel(a), shift, static_shift=static_shift), shapes.shape(a)
-        )
+        return shapes.reshape(_rolled_along(shapes.ravel(a), shift, 0), shapes.shape(a))
+    return _rolled_along(a, shift, axis)
+
+
+def _rolled_along(a: Any, shift: Any, axis: shapes.Axes | None) -> Any:
     axes = (0,) if axis is None else ints("roll: axis", axis)
-    shift = shift if static_shift is None else static_shift
     if not isinstance(shift, tuple) and typeof(shift).ndim:
         shift = tuple(lax.index_in_dim(shift, i, 0, False) for i in range(shapes.shape(shift)[0]))
     shifts = shift if isinstance(shift, tuple) else (shift,)
@@ -153,8 +159,8 @@ def _rolled(a: Any, by: Any, axis: int, size: int) -> Any:
         start = -int(by) % size
         if not start:
             return a
-        before, after = lax.split(a, (start, size - start), axis)
-        return lax.concatenate((after, before), axis)
+        parts = (start, size), (0, start)
+        return lax.concatenate([lax.slice_in_dim(a, *part, axis=axis) for part in parts], axis)
     begin = size - remainder(as_index(by), size)
     twice = shapes.concatenate([a, a], axis)
     return lax.dynamic_slice_in_dim(twice, begin, size, axis, allow_negative_indices=False)

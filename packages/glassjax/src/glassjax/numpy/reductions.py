@@ -15,6 +15,7 @@ from glassjax.dtypes import DTypeLike
 from glassjax.numpy import cases
 from glassjax.numpy.dtypes import computation_dtype, default_int, dtype_of_mean, dtype_of_sum
 from glassjax.runtime.array import Array, ArrayLike, require_no_out
+from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.operation import operation
 from glassjax_stage2 import typeof
 from glassjax_stage2.functions import canonical_axes, canonical_axis
@@ -145,7 +146,7 @@ def mean(
     return lax.convert_element_type(_quotient(total, count), dtype)
 
 
-@operation(static=("axis", "dtype", "ddof", "keepdims", "correction"))
+@evaluated_by_library
 def var(
     a: ArrayLike,
     axis: Axes = None,
@@ -180,6 +181,22 @@ def var(
     >>> jnp.var(jnp.array([1.0, 5.0])), jnp.var(jnp.array([1.0, 5.0]), ddof=1)
     (Array(4., dtype=float32), Array(8., dtype=float32))
     """
+    ddof = _subtracted_count("var", ddof, correction)
+    return _var(a, axis, dtype, out, ddof, keepdims, where, mean)
+
+
+def _subtracted_count(name: str, ddof: float, correction: float | None) -> float:
+    if correction is None:
+        return ddof
+    if isinstance(ddof, int | float) and ddof == 0:
+        return correction
+    raise ValueError(f"{name}: found ddof {ddof} and correction {correction}; they are the same")
+
+
+@operation(static=("axis", "dtype", "keepdims"))
+def _var(
+    a: Any, axis: Axes, dtype: Any, out: None, ddof: Any, keepdims: bool, where: Any, mean: Any
+) -> Any:
     require_boolean("var", where)
     result_dtype, dtype = (
         dtype,
@@ -187,9 +204,6 @@ def var(
     )
     if typeof(a).dtype.kind == "c" and dtype.kind != "c":
         raise ValueError(f"var: the array is complex, {typeof(a)}, but dtype is {dtype}")
-    if correction is not None and ddof != 0:
-        raise ValueError(f"var: found ddof {ddof} and correction {correction}; they are the same")
-    ddof = ddof if correction is None else correction
     a = lax.convert_element_type(a, computation_dtype(dtype))
     if mean is None:
         mean = _mean(a, axis, keepdims=True, where=where)
@@ -200,21 +214,18 @@ def var(
     else:
         squares = lax.square(centred)
     dtype = dtype if result_dtype is None else result_dtype
-    total = _reduce_axes("var", _total, squares, axis, out, keepdims, where, 0)
     count = _element_count("var", squares, axis, keepdims, where)
-    if where is None:
-        result = _quotient(total, count - ddof if count > ddof else np.nan)
-    else:  # neither the value nor its derivative divides by 0
-        is_enough = count > ddof
-        result = _quotient(total, cases.where(is_enough, count - ddof, 1))
-        result = cases.where(is_enough, result, np.nan)
-    return lax.convert_element_type(result, dtype)
+    divisor = count - lax.convert_element_type(ddof, typeof(squares).dtype)
+    total = _reduce_axes("var", _total, squares, axis, out, keepdims, where, 0)
+    # a mask may leave too few elements, and its derivative does not divide by 0 either
+    result = _quotient(total, divisor if where is None else cases.where(divisor > 0, divisor, 1))
+    return lax.convert_element_type(cases.where(divisor > 0, result, np.nan), dtype)
 
 
 _mean = mean  # a name that the parameter `mean` does not shadow
 
 
-@operation(static=("axis", "dtype", "ddof", "keepdims", "correction"))
+@evaluated_by_library
 def std(
     a: ArrayLike,
     axis: Axes = None,
@@ -245,10 +256,15 @@ def std(
     """
     if dtype is not None and not is_inexact(dialect().dtype_of("std", dtype)):
         raise ValueError(f"std: dtype must be one of real or complex numbers, found {dtype}")
-    squared = var(
-        a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction
-    )
-    return lax.sqrt(squared)
+    ddof = _subtracted_count("std", ddof, correction)
+    return _std(a, axis, dtype, out, ddof, keepdims, where, mean)
+
+
+@operation(static=("axis", "dtype", "keepdims"))
+def _std(
+    a: Any, axis: Axes, dtype: Any, out: None, ddof: Any, keepdims: bool, where: Any, mean: Any
+) -> Any:
+    return lax.sqrt(_var(a, axis, dtype, out, ddof, keepdims, where, mean))
 
 
 @operation(static=("axis", "keepdims"))
