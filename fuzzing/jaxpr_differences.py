@@ -94,9 +94,6 @@ DIFFERENT: dict[str, str] = {
         jnp.interp(x, x, y)
         jnp.unique(x, size=2)
     """,
-    "JAX's primitive polynomial; here it is two equations for each degree": """
-        jnp.polyval(y, x)
-    """,
     "a primitive of this library, with its own derivative": """
         jnp.linalg.inv(m)
         jnp.linalg.solve(m, x)

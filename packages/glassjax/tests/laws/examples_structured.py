@@ -52,6 +52,7 @@ EXCUSED = {
 # The places of the operands in which those primitives that have a transpose are linear, if not all.
 LINEAR_IN = {
     "div": (0,),
+    "polynomial": (1, 2, 3),
     "conv_general_dilated": (0,),
     "triangular_solve": (1,),
     "lu_solve": (1,),
@@ -155,6 +156,11 @@ FUNCTIONS = {
     "cummax": (scans("cummax"), [(2, 3)], (*REAL, I32)),
     "cummin": (scans("cummin"), [(2, 3)], (*REAL, I32)),
     "cumlogsumexp": (scans("cumlogsumexp"), [(2, 3)], REAL),
+    "polynomial": (
+        [lambda x, a, b, c: lax.polynomial(x, [a, b, c])],
+        [(2,), (2,), (), (2,)],
+        (*SMOOTH, I32),
+    ),
     "split": ([swap_parts], [(2, 3)], (*SMOOTH, I32)),
     "stack": ([lambda x, y: lax.stack([x, 2 * y], 1)], [(2,), (2,)], (*SMOOTH, I32)),
     "unstack": ([lambda x: lax.unstack(x, 1)[2]], [(2, 3)], (*SMOOTH, I32)),

@@ -470,9 +470,6 @@ shift_right_logical_p: Primitive
 sign_p: Primitive
 sin_p: Primitive
 sin_of_square_p: Primitive
-sinc_p: Primitive
-sinc_slope_p: Primitive
-sinc_slope_slope_p: Primitive
 sine_integral_p: Primitive
 sinh_p: Primitive
 slice_p: Primitive

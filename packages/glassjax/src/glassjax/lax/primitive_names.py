@@ -174,10 +174,6 @@ def _in_total_order(compare: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, y: compare(_total_order(x), _total_order(y))
 
 
-def _polynomial(x: Any, *coefficients: Any, unroll: int | None = None) -> Any:
-    return lax.polynomial(x, coefficients, unroll=unroll)
-
-
 def _scatter_sub(operand: Any, indices: Any, updates: Any, **params: Any) -> Any:
     numbers, rest = params.pop("dimension_numbers"), dict(params)
     for program in ("update_jaxpr", "update_consts"):
@@ -194,7 +190,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "eq_to": _in_total_order(lax.eq),
     "le_to": _in_total_order(lax.le),
     "lt_to": _in_total_order(lax.lt),
-    "polynomial": _polynomial,
     "scatter_sub": _scatter_sub,
     "square": lambda x: lax.square(x),
     "squeeze": _squeeze,

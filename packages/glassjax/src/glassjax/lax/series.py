@@ -14,17 +14,26 @@ from glassjax.lax.control_flow.while_loop import while_loop
 from glassjax.lax.elementwise import where
 from glassjax.lax.reductions import reduce_or
 from glassjax.lax.slicing import stack
+from glassjax.primitives.declare import declare, lower_by, types_by
+from glassjax.primitives.sharding_rules import by_types
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.operation import operation
 from glassjax.settings.number_types import promote
-from glassjax_stage2 import broadcast_to, typeof
+from glassjax_stage2 import Primitive, ShapedArray, Zero, bind1, broadcast_to, typeof
 from glassjax_stage2.functions import full_like
 from glassjax_stage2.promotion import broadcast_shapes
+from glassjax_stage2.tangent import sum_of
+from glassjax_stage2.vmap_rules import elementwise
+from glassjax_stage4 import UndefPrimal
+from glassjax_stage4.transpose import unbroadcast
 
 # Polynomials by Horner's rule.
 
 
 UNROLLED = 8
+
+
+polynomial_p = Primitive("polynomial")
 
 
 @operation(static="unroll")
@@ -44,15 +53,66 @@ def polynomial(x: ArrayLike, coeffs: Sequence[ArrayLike], *, unroll: int | None 
     """
     if not coeffs:
         return full_like(x, 0)
-    point, *numbers = promote(x, *coeffs)
-    shape = broadcast_shapes(*(typeof(y).shape for y in (point, *numbers)))
-    out: Any = broadcast_to(numbers.pop(), shape)
-    if len(numbers) <= (UNROLLED if unroll is None else unroll):
-        for number in reversed(numbers):
-            out = stage2.add(stage2.mul(out, point), number)
-        return out
-    rows = stack([broadcast_to(number, shape) for number in reversed(numbers)])
-    return scan(lambda out, row: (out * point + row, None), out, rows)[0]
+    operands = promote(x, *coeffs)
+    if len(coeffs) == 1:
+        shape = broadcast_shapes(*(typeof(operand).shape for operand in operands))
+        return broadcast_to(operands[1], shape)
+    return bind1(polynomial_p, *operands, **({} if unroll is None else {"unroll": unroll}))
+
+
+def _polynomial_type(*operands: ShapedArray, unroll: int | None = None) -> list[ShapedArray]:
+    shape = broadcast_shapes(*(x.shape for x in operands))
+    return [ShapedArray(shape, operands[0].dtype, all(x.weak_type for x in operands))]
+
+
+def _horner(x: Any, *coeffs: Any, unroll: int = UNROLLED) -> list[Any]:
+    shape = broadcast_shapes(*(typeof(y).shape for y in (x, *coeffs)))
+    *rest, out = coeffs
+    out = broadcast_to(out, shape)
+    if len(rest) <= unroll:
+        for number in reversed(rest):
+            out = stage2.add(stage2.mul(out, x), number)
+        return [out]
+    rows = stack([broadcast_to(number, shape) for number in reversed(rest)])
+    return [scan(lambda out, row: (out * x + row, None), out, rows)[0]]
+
+
+def _polynomial_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+) -> tuple[list[Any], list[Any]]:
+    (x, *coeffs), (t, *coeffs_dot) = primals, tangents
+    number = typeof(x).dtype.type
+    out = bind1(polynomial_p, *primals, **params)
+    terms = []
+    if type(t) is not Zero:
+        slopes = [stage2.mul(number(power), c) for power, c in enumerate(coeffs[1:], 1)]
+        terms.append(stage2.mul(t, polynomial(x, slopes, **params)))
+    if any(type(c_dot) is not Zero for c_dot in coeffs_dot):
+        held = [number(0) if type(c_dot) is Zero else c_dot for c_dot in coeffs_dot]
+        terms.append(bind1(polynomial_p, x, *held, **params))
+    return [out], [sum_of(terms, typeof(out), primals)]
+
+
+def _polynomial_transpose(
+    cts: Sequence[Any], x: Any, *coeffs: Any, unroll: int | None = None
+) -> list[Any]:
+    """One cotangent for each coefficient, that of the next lower power times `x`."""
+    (ct,), found = cts, []
+    for c in coeffs:
+        found.append(unbroadcast(ct, c.aval) if isinstance(c, UndefPrimal) else None)
+        ct = ct * x
+    return [None, *found]
+
+
+declare(
+    polynomial_p,
+    abstract_eval=_polynomial_type,
+    lower=lower_by(_horner),
+    vmap=elementwise(polynomial_p),
+    sharding=by_types(types_by(_horner)),
+    jvp=_polynomial_jvp,
+    transpose=_polynomial_transpose,
+)
 
 
 # Series and continued fractions, computed for each element until convergence.

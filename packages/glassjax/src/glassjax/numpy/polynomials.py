@@ -47,26 +47,19 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
     >>> jnp.polyval(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 10.0]))
     Array([  3., 123.], dtype=float32)
     """
-    unroll = MOST_WRITTEN_OUT if unroll is None else unroll
-    if unroll < 0:
+    if unroll is not None and unroll < 0:
         raise ValueError(f"polyval: unroll must not be negative, found {unroll}")
     p, x = to_common_dtype(p, x)
     if not typeof(p).ndim:
         raise ValueError(f"polyval: coefficients must have an axis, found {typeof(p)}")
     count, *rest = typeof(p).shape
-    shape = broadcast_shapes(tuple(rest), typeof(x).shape)
-    zero = lax.full(shape, 0, typeof(x).dtype)
-
-    def horner_step(out: Any, coefficient: Any) -> tuple[Any, tuple[()]]:
-        return out * x + coefficient, ()
-
     if not 0 < count <= MOST_WRITTEN_OUT:
-        return lax.scan(horner_step, zero, p, unroll=unroll)[0]
+        zero = lax.full(broadcast_shapes(tuple(rest), typeof(x).shape), 0, typeof(x).dtype)
+        step = MOST_WRITTEN_OUT if unroll is None else unroll
+        return lax.scan(lambda out, c: (out * x + c, ()), zero, p, unroll=step)[0]
     # Unrolled: the derivative of a scan would stack residuals of each step.
-    out = lax.convert_element_type(p[0], typeof(x).dtype)  # drops the weak type
-    for i in range(1, count):
-        out, _ = horner_step(out, lax.index_in_dim(p, i, keepdims=False))
-    return stage2.broadcast_to(out, shape)
+    coefficients = [lax.index_in_dim(p, i, keepdims=False) for i in reversed(range(count))]
+    return lax.polynomial(x, coefficients, unroll=unroll)
 
 
 def _scan_along(step: Callable[[Any, Any], Any], carry: Any, xs: Any, unroll: int = 1) -> Any:

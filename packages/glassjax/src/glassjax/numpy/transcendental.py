@@ -14,9 +14,6 @@ from glassjax import lax
 from glassjax.dtypes import finfo
 from glassjax.lax.formulas import (
     call_in_32_bits_at_least,
-    in_32_bits_at_least,
-    in_64_bits,
-    with_derivatives,
 )
 from glassjax.lax.shapes import filled_like
 from glassjax.numpy.cases import where
@@ -255,81 +252,34 @@ def hypot(x1: ArrayLike, x2: ArrayLike) -> Array:
     return call_in_32_bits_at_least(_length, *real_floats("hypot", x1, x2))
 
 
-def _nearest_whole(x: Any) -> tuple[Any, Any]:
-    """Return the exact remainder to the nearest integer, and its sign: 1 if it is even."""
-    whole = lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
-    sign = where(lax.rem(*stage2.promote(whole, 2.0)) != 0, -1.0, 1.0)
-    return where(lax.is_finite(x), x - whole, 0.0), sign
-
-
-def _sin_of_half_turns(x: Any) -> Any:
-    """`sin(pi * x)`, accurate even near integers; 0 for infinity."""
-    if typeof(x).dtype.kind == "c":
-        return lax.sin(math.pi * x)
-    rest, sign = _nearest_whole(x)
-    return sign * lax.sin(math.pi * rest)
-
-
-def _cos_of_half_turns(x: Any) -> Any:
-    """`cos(pi * x)`, accurate even near its zeros; 1 for infinity."""
-    if typeof(x).dtype.kind == "c":
-        return lax.cos(math.pi * x)
-    rest, sign = _nearest_whole(x)
-    return sign * lax.sin(math.pi * (0.5 - lax.abs(rest)))
+def _sinc_of_complex(x: Any) -> Any:
+    is_far = (lax.abs(lax.real(x)) == math.inf) & lax.is_finite(lax.imag(x))
+    turns = where(is_far, 1, math.pi * x)
+    is_near = lax.abs(turns) < 1
+    near, far = where(is_near, turns, 0), where(is_near, 1, turns)
+    terms = range(10 if finfo(typeof(x).dtype).bits == 64 else 6)
+    series = lax.polynomial(
+        lax.square(near), [(-1) ** k / math.factorial(2 * k + 1) for k in terms]
+    )
+    return where(is_far, 0, where(is_near, series, lax.sin(far) / far))
 
 
 def _sinc(x: Any) -> Any:
-    is_zero = x == 0
-    ratio = _sin_of_half_turns(x) / (math.pi * where(is_zero, 1, x))
-    nan: complex = math.nan
-    if typeof(x).dtype.kind == "c":
-        is_far = lax.abs(lax.real(x)) == math.inf
-        ratio = where(is_far & lax.is_finite(lax.imag(x)), 0, ratio)
-        nan = complex(math.nan, math.nan)
-    return where(is_zero, 1, where(x == x, ratio, nan))
-
-
-def _sinc_slope(x: Any) -> Any:
-    """`(cos(pi * x) - sinc(x)) / x`; near 0, where that cancels, its series."""
-    is_near = lax.abs(x) < 0.5
-    near, far = where(is_near, x, 0), where(is_near, 1, x)
-    square = lax.square(math.pi * near)
-    series: ArrayLike = 0.0
-    for k in range(12, 0, -1):
-        series = (-1) ** k * 2 * k / math.factorial(2 * k + 1) + square * series
-    slope = (_cos_of_half_turns(far) - _sinc(far)) / far
-    return where(is_near, math.pi**2 * near * series, slope)
-
-
-def _sinc_curvature(x: Any) -> Any:
-    """The second derivative: `pi**2 ((2 - y**2) sin(y) / y**3 - 2 cos(y) / y**2)`, `y = pi * x`.
-
-    Near 0 it is the series of the slope, differentiated.
-    """
-    is_near = lax.abs(x) < 0.5
-    square = lax.square(math.pi * where(is_near, x, 0))
-    series: ArrayLike = 0.0
-    for k in range(12, 0, -1):
-        term = (-1) ** k * 2 * k * (2 * k - 1) / math.factorial(2 * k + 1)
-        series = term + square * series
-    is_nothing = lax.abs(x) > float(finfo(typeof(x).dtype).max) / 8
-    far = where(is_near | is_nothing, 1, x)
-    y = math.pi * far
-    sines = (2 / y - y) * _sin_of_half_turns(far)
-    waves = sines - 2 * _cos_of_half_turns(far)
-    rest = where(is_nothing, 0, waves / y / y)
-    return math.pi**2 * where(is_near, series, rest)
-
-
-_sinc_slope_of = with_derivatives(
-    "sinc_slope", _sinc_slope, _sinc_curvature, widened=in_64_bits, kinds="fc"
-)
-_sinc_of = unary(
-    "sinc",
-    "",
-    hlo=in_32_bits_at_least(_sinc),
-    jvp=lambda t, out, x: t * _sinc_slope_of(x),
-)
+    """The sine by its series around the nearest integer, where it is exactly 0."""
+    whole = lax.stop_gradient(lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN))
+    rest = where(lax.abs(x) == math.inf, 0, x - whole)
+    square = rest * rest
+    terms = range(1, 12 if finfo(typeof(x).dtype).bits == 64 else 7)
+    series = square * lax.polynomial(
+        square, [(-1) ** k * math.pi ** (2 * k) / math.factorial(2 * k + 1) for k in terms]
+    )
+    around_0 = 1 + series
+    sine = rest + rest * series
+    is_odd = 2 * lax.round(0.5 * whole, lax.RoundingMethod.TO_NEAREST_EVEN) != whole
+    is_near = whole == 0
+    ratio = sine / where(is_odd, -x, where(is_near, 1, x))
+    ratio = where(rest == 0, ratio - lax.stop_gradient(ratio), ratio)  # 0, with its derivative
+    return where(is_near, around_0, ratio)
 
 
 @operation
@@ -339,7 +289,10 @@ def sinc(x: ArrayLike) -> Array:
     >>> jnp.sinc(0.0), f"{jnp.sinc(0.5):.3f}"
     (Array(1., dtype=float32, weak_type=True), '0.637')
     """
-    return _sinc_of(to_inexact(x))
+    x = to_inexact(x)
+    if typeof(x).dtype.kind == "c":
+        return _sinc_of_complex(x)
+    return call_in_32_bits_at_least(_sinc, x)
 
 
 _i0 = unary(
