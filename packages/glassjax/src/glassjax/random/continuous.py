@@ -201,8 +201,8 @@ def randint(
     if info.bits >= 32:
         return _randint(key, sizes, _integers(minval), _integers(maxval), dtype)
     int32 = np.dtype(np.int32)  # few bits modulo the span are far from uniform
-    low = _clip(as_dtype(minval, int32), info.min, info.max)
-    limit = _clip(as_dtype(maxval, int32), info.min, info.max + 1)
+    low = jnp.clip(as_dtype(minval, int32), info.min, info.max)
+    limit = jnp.clip(as_dtype(maxval, int32), info.min, info.max + 1)
     return lax.convert_element_type(_randint(key, sizes, low, limit, int32), dtype)
 
 
@@ -215,34 +215,30 @@ def _randint(
     key: Any, shape: tuple[int, ...], minval: Any, maxval: Any, dtype: np.dtype[Any]
 ) -> Any:
     """A number of twice the bits, modulo the number of possible results."""
-    info, words = np.iinfo(dtype), np.dtype(f"uint{dtype.itemsize * 8}")
-    largest = min(np.iinfo(typeof(maxval).dtype).max, info.max)
-    is_beyond = stage2.gt(maxval, largest)
-    minval, maxval = _clip_to(minval, dtype), _clip_to(maxval, dtype)
-    high, low = (random_bits(each, info.bits, shape) for each in new_keys(key, 2))
-    is_empty = maxval <= minval
+    bits, words = 8 * dtype.itemsize, np.dtype(f"uint{8 * dtype.itemsize}")
+    largest = _clip_to(dtype.type(np.iinfo(dtype).max), typeof(maxval).dtype)
+    is_beyond = lax.gt(maxval, largest)
+    minval, maxval = (
+        lax.expand_dims(x, range(len(shape) - typeof(x).ndim))
+        for x in (_clip_to(minval, dtype), _clip_to(maxval, dtype))
+    )
+    high, low = (random_bits(each, bits, shape) for each in new_keys(key, 2))
     span = lax.convert_element_type(maxval - minval, words)
-    span = jnp.where(is_empty, 1, span)
+    span = lax.select(maxval <= minval, lax.full_like(span, 1), span)
     # If the largest integer is included, the span is one more; it wraps to 0 for all integers.
-    span = jnp.where(is_beyond & ~is_empty, span + 1, span)
-    multiplier = lax.rem(*stage2.promote(2 ** (info.bits // 2), span))
-    multiplier = lax.rem(*stage2.promote(multiplier * multiplier, span))
-    offset = lax.rem(*stage2.promote(high, span)) * multiplier
-    offset = offset + lax.rem(*stage2.promote(low, span))
-    offset = lax.rem(*stage2.promote(offset, span))
-    return minval + lax.convert_element_type(offset, dtype)
-
-
-def _clip(x: Any, low: int, high: int) -> Any:
-    number = typeof(x).dtype.type
-    return lax.min(lax.max(x, number(low)), number(high))
+    span = lax.select(is_beyond & (maxval > minval), span + 1, span)
+    multiplier = lax.rem(*stage2.promote(2 ** (bits // 2), span))
+    multiplier = lax.rem(multiplier * multiplier, span)
+    offset = lax.rem(high, span) * multiplier + lax.rem(low, span)
+    return minval + lax.convert_element_type(lax.rem(offset, span), dtype)
 
 
 def _clip_to(x: Any, dtype: np.dtype[Any]) -> Any:
     """Integers converted to another dtype, clipped to its range."""
     x_info, info = np.iinfo(typeof(x).dtype), np.iinfo(dtype)
-    x = _clip(x, max(x_info.min, info.min), min(x_info.max, info.max))
-    return lax.convert_element_type(x, dtype)
+    low, high = max(x_info.min, info.min), min(x_info.max, info.max)
+    number = int if typeof(x).weak_type else typeof(x).dtype.type
+    return lax.convert_element_type(jnp.clip(x, number(low), number(high)), dtype)
 
 
 @operation(static=("shape", "mode", "out_sharding"))

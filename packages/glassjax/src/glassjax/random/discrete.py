@@ -24,9 +24,10 @@ from glassjax.runtime.operation import operation
 from glassjax.settings.names import counted
 from glassjax.settings.number_types import letter_of, result_type
 from glassjax.shardings.types import takes_out_sharding
-from glassjax_stage2 import typeof
+from glassjax_stage2 import bind1, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.functions import canonical_axis
+from glassjax_stage2.primitives import reshape_p
 from glassjax_stage2.promotion import cast, to_inexact
 from glassjax_stage2.shaped_array import typeof_named
 
@@ -79,9 +80,11 @@ def _permutation(key: Any, x: Any, axis: int, independent: bool) -> Any:
     axis = canonical_axis("permutation", axis, len(shape))
     if independent or len(shape) == 1:
         return _shuffle(key, x, axis)
-    return _take_along(x, _shuffle(key, lax.iota(default_int(), shape[axis]), 0), axis)
+    order = _shuffle(key, lax.iota(default_int(), shape[axis]), 0)
+    return jnp.take(x, order, axis, unique_indices=True)
 
 
+@operation(static="axis")
 def _shuffle(key: Any, x: Any, axis: int) -> Any:
     """Sort by random bits, often enough that ties are unlikely to matter."""
     shape = typeof(x).shape
@@ -181,8 +184,9 @@ def _choice(
         limits = [*a_shape[:axis], math.prod(shape), *a_shape[axis + 1 :]]
         taken = lax.slice(shuffled, [0] * len(a_shape), limits)
     else:
-        taken = _take_along(a, _chosen_indices(key, a_shape[axis], shape, replace, p, mode), axis)
-    return lax.reshape(taken, (*a_shape[:axis], *shape, *a_shape[axis + 1 :]))
+        taken = jnp.take(a, _chosen_indices(key, a_shape[axis], shape, replace, p, mode), axis)
+    # an equation, as in JAX, even if the shape stays
+    return bind1(reshape_p, taken, new_sizes=(*a_shape[:axis], *shape, *a_shape[axis + 1 :]))
 
 
 def _chosen_indices(
@@ -260,11 +264,6 @@ def categorical(
     scores = continuous.gumbel(key, logits_shape, dtype, mode) + logits
     _, places = lax.top_k(jnp.moveaxis(scores, axis, -1), draws)
     return lax.reshape(jnp.moveaxis(places, -1, 0), sizes)
-
-
-def _take_along(a: Any, indices: Any, axis: int) -> Any:
-    """The elements of `a` at these indices of an axis."""
-    return jnp.asarray(a)[(slice(None),) * axis + (indices,)]
 
 
 def _count_of_integers(role: str, x: Any) -> int:

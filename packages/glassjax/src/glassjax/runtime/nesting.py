@@ -40,7 +40,7 @@ _JITTED = {
     """,
     "random": """
         _bernoulli exponential:_exponential gumbel:_gumbel laplace:_laplace normal:_normal
-        normal_numbers:_normal_real randint:_randint truncated_normal:_truncated_normal
+        normal_numbers:_normal_real randint:_randint _shuffle truncated_normal:_truncated_normal
         uniform_numbers:_uniform
     """,
     "scipy.linalg": "cholesky:_cholesky expm solve_triangular:_solve_triangular",
