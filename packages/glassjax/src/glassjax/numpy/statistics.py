@@ -18,6 +18,7 @@ from glassjax.numpy.cases import where
 from glassjax.numpy.creation import asarray, linspace
 from glassjax.numpy.differences import diff
 from glassjax.numpy.dtypes import default_float, default_int, dtype_of_mean, to_common_dtype
+from glassjax.numpy.shapes import atleast_2d
 from glassjax.numpy.sorting import searchsorted
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.evaluation import evaluated_by_library
@@ -137,28 +138,19 @@ def cov(
     observations = typeof(x).shape[1]
     weights = _observation_weights(observations, fweights, aweights)
     correction = ddof if ddof is not None else int(not bias)
-    divisor: ArrayLike
-    if weights is None:
-        centred = x - reductions.mean(x, 1, keepdims=True)
-        scaled, divisor = centred, observations - correction
+    means, totals = average(x, 1, weights, returned=True)
+    total = lax.index_in_dim(totals, 0, keepdims=False)
+    centred = x - lax.expand_dims(means, [1])
+    divisor: Any = observations if weights is None else total
+    scaled = centred if weights is None else centred * stage2.reshape(weights, (1, -1))
+    if aweights is None or correction == 0:
+        divisor = divisor - correction
     else:
-        x, weights = to_common_dtype(x, weights)
-        total = reductions.sum(weights)
-        row = stage2.reshape(weights, (1, -1))
-        centred = x - reductions.sum(x * row, 1, keepdims=True) / total
-        scaled = centred * row
-        if correction == 0:
-            divisor = total
-        elif aweights is None:
-            divisor = total - correction
-        else:
-            weighted_squares = reductions.sum(
-                weights * lax.convert_element_type(aweights, typeof(x).dtype)
-            )
-            divisor = total - correction * weighted_squares / total
-    other = lax.conj(scaled) if typeof(x).dtype.kind == "c" else scaled
-    products = lax.dot_general(centred, other, (((1,), (1,)), ((), ())))
-    out = products / divisor
+        squares = reductions.sum(weights * lax.convert_element_type(aweights, typeof(x).dtype))
+        divisor = divisor - correction * squares / total
+    other = lax.transpose(scaled, (1, 0))
+    other = lax.conj(other) if typeof(x).dtype.kind == "c" else other
+    out = lax.dot_general(centred, other, (((1,), (0,)), ((), ()))) / divisor
     single = [i for i, size in enumerate(typeof(out).shape) if size == 1]
     return lax.squeeze(out, single)
 
@@ -170,9 +162,8 @@ def _variables(name: str, m: Any, rowvar: bool, dtype: Any) -> Any:
     if dtype is not None and not is_inexact(dialect().dtype_of(name, dtype)):
         raise ValueError(f"{name}: dtype must be one of floats, found {shown(dtype)}")
     m = to_inexact(m) if dtype is None else lax.convert_element_type(m, dtype)
-    if typeof(m).ndim < 2:
-        return stage2.reshape(m, (1, -1))
-    return m if rowvar else lax.transpose(m, (1, 0))
+    rows = atleast_2d(m)
+    return rows if rowvar or typeof(m).ndim < 2 else lax.transpose(rows, (1, 0))
 
 
 def _observation_weights(observations: int, fweights: Any, aweights: Any) -> Any:
