@@ -58,6 +58,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
         step = MOST_WRITTEN_OUT if unroll is None else unroll
         return lax.scan(lambda out, c: (out * x + c, ()), zero, p, unroll=step)[0]
     # Unrolled: the derivative of a scan would stack residuals of each step.
+    p = lax.convert_element_type(p, typeof(x).dtype)  # drops the weak type
     coefficients = [lax.index_in_dim(p, i, keepdims=False) for i in reversed(range(count))]
     return lax.polynomial(x, coefficients, unroll=unroll)
 
