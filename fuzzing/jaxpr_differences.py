@@ -84,7 +84,6 @@ DIFFERENT: dict[str, str] = {
         scipy.stats.uniform.logpdf(x)
         jnp.percentile(x, 50)
         jnp.piecewise(x, [x < 0.3, x > 0.3], [0.0, 1.0])
-        jnp.roll(x, 1)
     """,
     "JAX's primitives that hold Python objects; here they are what these consist of": """
         jnp.nonzero(b, size=2)

@@ -59,8 +59,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
         return lax.scan(lambda out, c: (out * x + c, ()), zero, p, unroll=step)[0]
     # Unrolled: the derivative of a scan would stack residuals of each step.
     p = lax.convert_element_type(p, typeof(x).dtype)  # drops the weak type
-    coefficients = [lax.index_in_dim(p, i, keepdims=False) for i in reversed(range(count))]
-    return lax.polynomial(x, coefficients, unroll=unroll)
+    return lax.polynomial(x, [p[i] for i in reversed(range(count))], unroll=unroll)
 
 
 def _scan_along(step: Callable[[Any, Any], Any], carry: Any, xs: Any, unroll: int = 1) -> Any:

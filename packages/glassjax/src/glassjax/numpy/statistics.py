@@ -139,7 +139,7 @@ def cov(
     weights = _observation_weights(observations, fweights, aweights)
     correction = ddof if ddof is not None else int(not bias)
     means, totals = average(x, 1, weights, returned=True)
-    total = lax.index_in_dim(totals, 0, keepdims=False)
+    total = totals[0]
     centred = x - lax.expand_dims(means, [1])
     divisor: Any = observations if weights is None else total
     scaled = centred if weights is None else centred * stage2.reshape(weights, (1, -1))
