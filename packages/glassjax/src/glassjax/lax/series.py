@@ -19,7 +19,7 @@ from glassjax.primitives.sharding_rules import by_types
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.operation import operation
 from glassjax.settings.number_types import promote
-from glassjax_stage2 import Primitive, ShapedArray, Zero, bind1, broadcast_to, typeof
+from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
 from glassjax_stage2.functions import full_like
 from glassjax_stage2.promotion import broadcast_shapes
 from glassjax_stage2.tangent import sum_of
@@ -56,7 +56,7 @@ def polynomial(x: ArrayLike, coeffs: Sequence[ArrayLike], *, unroll: int | None 
     operands = promote(x, *coeffs)
     if len(coeffs) == 1:
         shape = broadcast_shapes(*(typeof(operand).shape for operand in operands))
-        return broadcast_to(operands[1], shape)
+        return stage2.broadcast_to(operands[1], shape)
     return bind1(polynomial_p, *operands, **({} if unroll is None else {"unroll": unroll}))
 
 
@@ -68,12 +68,12 @@ def _polynomial_type(*operands: ShapedArray, unroll: int | None = None) -> list[
 def _horner(x: Any, *coeffs: Any, unroll: int = UNROLLED) -> list[Any]:
     shape = broadcast_shapes(*(typeof(y).shape for y in (x, *coeffs)))
     *rest, out = coeffs
-    out = broadcast_to(out, shape)
+    out = stage2.broadcast_to(out, shape)
     if len(rest) <= unroll:
         for number in reversed(rest):
             out = stage2.add(stage2.mul(out, x), number)
         return [out]
-    rows = stack([broadcast_to(number, shape) for number in reversed(rest)])
+    rows = stack([stage2.broadcast_to(number, shape) for number in reversed(rest)])
     return [scan(lambda out, row: (out * x + row, None), out, rows)[0]]
 
 
@@ -84,11 +84,11 @@ def _polynomial_jvp(
     number = typeof(x).dtype.type
     out = bind1(polynomial_p, *primals, **params)
     terms = []
-    if type(t) is not Zero:
+    if type(t) is not stage2.Zero:
         slopes = [stage2.mul(number(power), c) for power, c in enumerate(coeffs[1:], 1)]
         terms.append(stage2.mul(t, polynomial(x, slopes, **params)))
-    if any(type(c_dot) is not Zero for c_dot in coeffs_dot):
-        held = [number(0) if type(c_dot) is Zero else c_dot for c_dot in coeffs_dot]
+    if any(type(c_dot) is not stage2.Zero for c_dot in coeffs_dot):
+        held = [number(0) if type(c_dot) is stage2.Zero else c_dot for c_dot in coeffs_dot]
         terms.append(bind1(polynomial_p, x, *held, **params))
     return [out], [sum_of(terms, typeof(out), primals)]
 
@@ -96,7 +96,7 @@ def _polynomial_jvp(
 def _polynomial_transpose(
     cts: Sequence[Any], x: Any, *coeffs: Any, unroll: int | None = None
 ) -> list[Any]:
-    """One cotangent for each coefficient, that of the next lower power times `x`."""
+    """Multiply the cotangent by `x` once more for each higher power."""
     (ct,), found = cts, []
     for c in coeffs:
         found.append(unbroadcast(ct, c.aval) if isinstance(c, UndefPrimal) else None)

@@ -18,6 +18,7 @@ from glassjax.numpy.cases import where
 from glassjax.numpy.creation import asarray, linspace
 from glassjax.numpy.differences import diff
 from glassjax.numpy.dtypes import default_float, default_int, dtype_of_mean, to_common_dtype
+from glassjax.numpy.products import dot
 from glassjax.numpy.shapes import atleast_2d
 from glassjax.numpy.sorting import searchsorted
 from glassjax.runtime.array import Array, ArrayLike
@@ -150,7 +151,7 @@ def cov(
         divisor = divisor - correction * squares / total
     other = lax.transpose(scaled, (1, 0))
     other = lax.conj(other) if typeof(x).dtype.kind == "c" else other
-    out = lax.dot_general(centred, other, (((1,), (0,)), ((), ()))) / divisor
+    out = dot(centred, other) / divisor
     single = [i for i, size in enumerate(typeof(out).shape) if size == 1]
     return lax.squeeze(out, single)
 
