@@ -33,7 +33,7 @@ REASONS = {
         "jax.export.Exported": "in_shardings_hlo out_shardings_hlo nr_devices ordered_effects "
         "unordered_effects mlir_module_serialized calling_convention_version "
         "module_kept_var_idx uses_global_constants",
-        "jax.experimental.hijax.AbstractRef": "memory_space kind",
+        "jax.experimental.hijax.AbstractRef": "kind",
         "jax.extend.lowering.LoweringRuleContext": "name_stack traceback tokens_in tokens_out "
         "const_lowering axis_size_env dim_var_values jaxpr_eqn_ctx platforms",
         "jax.interpreters.mlir.ModuleContext": "*",

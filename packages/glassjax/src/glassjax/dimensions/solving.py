@@ -115,13 +115,13 @@ def solve(
         check("GE", values[name], 1, reason, values[name])
     scope = symbolic[0].size.scope if symbolic else None
     for text, difference, is_equality in scope.constraints if scope else ():
-        names = expressions.variables(difference)
-        for name in names:
+        involved = expressions.variables(difference)
+        for name in involved:
             # A declared equality may have replaced the variable in all sizes.
             equal = expressions.variable(name, scope)
             if name not in values and values.keys() >= {*expressions.variables(equal)}:
                 values[name] = value_of(equal)
-        if values.keys() >= {*names}:
+        if values.keys() >= {*involved}:
             excess = value_of(difference)
             reason = f"the constraint '{text}' does not hold: its sides differ by {{0}}"
             check("EQ" if is_equality else "GE", excess, 0, reason, excess)
