@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from glassjax.runtime.inlining import Inline
+from glassjax.settings.names import named
 from glassjax.settings.tracers import printed_type
 from glassjax.shardings.mesh import Mesh
 from glassjax_stage2 import Primitive, ShapedArray
@@ -231,16 +232,24 @@ def _without(params: Params, *names: str) -> Params:
 
 def _write_dot_general(params: Params, eqn: JaxprEqn) -> Params:
     dtype = eqn.outvars[0].aval.dtype
-    return {
+    written = {
         "precision": None,
         "preferred_element_type": None if dtype.kind == "b" else dtype,
         "out_sharding": None,
     } | params
+    precision = written["precision"]
+    if isinstance(precision, str) and precision.startswith("["):  # not an algorithm
+        levels = named("glassjax.lax.precision", "Precision")
+        written["precision"] = tuple(levels[x] for x in precision.strip("[]").split(", "))
+    return written
 
 
 def _read_dot_general(params: Params) -> Params:
     kept = "preferred_element_type"  # None is written as None
-    return {key: x for key, x in params.items() if x is not None or key == kept}
+    read = {key: x for key, x in params.items() if x is not None or key == kept}
+    if isinstance(read.get("precision"), tuple):
+        read["precision"] = f"[{', '.join(map(str, read['precision']))}]"
+    return read
 
 
 # Indexing.

@@ -245,9 +245,11 @@ def _print_custom_call(params: Params, names: Params) -> Params:
 
 def _print_dot_general(params: Params, eqn: JaxprEqn) -> Params:
     pairs = tuple((list(lhs), list(rhs)) for lhs, rhs in params["dimension_numbers"])
-    if isinstance(params.get("precision"), str):
-        params["precision"] = _precision(params["precision"])
-    return {k: x for k, x in params.items() if x is not None} | {"dimension_numbers": pairs}
+    shown = {k: x for k, x in params.items() if x is not None} | {"dimension_numbers": pairs}
+    if isinstance(params["precision"], tuple):
+        both = ", ".join(f"Precision.{each}" for each in params["precision"])
+        shown["precision"] = f"({both})"
+    return shown
 
 
 def _shard_map(params: Params, _: JaxprEqn) -> Params:
@@ -296,12 +298,6 @@ def _linear_solve(params: Params, _: JaxprEqn) -> Params:
     programs = params["programs"]
     shown = [x if x is None else printed_jaxpr(x) for x in programs]
     return {"const_lengths": text(params["counts"]), "jaxprs": text(type(programs)(*shown))}
-
-
-def _precision(text: str) -> str:
-    """The precision of a product: `[HIGHEST, HIGHEST]` as a pair."""
-    both = text.strip("[]").split(", ")
-    return f"({', '.join(f'Precision.{each}' for each in both)})" if text[0] == "[" else text
 
 
 _REDUCING = ("psum", "pmax", "pmin")

@@ -88,22 +88,18 @@ def _cholesky_lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Val
     return routines.nan_unless_done(b, failed, [factor])
 
 
-def _cholesky_jvp(t: Any, out: Any, x: Any) -> Any:
+def _cholesky_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """With `l^-1 t l^-H` split into a lower triangle and its transpose, `l` times the former.
 
     Only the lower triangle of `x` is read, so only the lower triangle of `t` matters.
     """
-    factor, half = matrices.tril(out), _half(t)
-    t = half + matrices.mH(half)
+    t = instantiate(tangents[0])
+    t = matrices.tril(t) + matrices.mH(matrices.tril(t, -1))
+    factor = matrices.tril(stage2.bind1(cholesky_p, *primals))
     right = triangular_solve(factor, t, lower=True, transpose_a=True, conjugate_a=True)
     both = triangular_solve(factor, right, left_side=True, lower=True)
-    return matrices.matmul(factor, _half(both))
-
-
-def _half(x: Any) -> Any:
-    """The lower triangles with half the diagonals, which add up to `x` with their transposes."""
-    on_diagonal = matrices.eye_like(x) * stage2.full_like(x, 0.5)
-    return matrices.tril(x) * (stage2.full_like(x, 1) - on_diagonal)
+    half = matrices.tril(both) / (1.0 + matrices.eye_like(both))
+    return [factor], [matrices.matmul(factor, half)]
 
 
 declare(
@@ -112,7 +108,7 @@ declare(
     lower=_cholesky_lower,
     vmap=leading_batch(cholesky_p),
     sharding=by_batch(cholesky_p, 2),
-    jvp=(_cholesky_jvp,),
+    jvp=_cholesky_jvp,
 )
 
 

@@ -17,6 +17,7 @@ from glassjax.primitives.declare import Rule
 from glassjax.runtime.array import Array
 from glassjax_stage2 import ShapedArray, typeof
 from glassjax_stage2.promotion import to_inexact
+from glassjax_stage2.shaped_array import dialect
 
 LAPACK_DTYPES = "float32", "float64", "complex64", "complex128"
 DTYPES_OF_XLA = "bfloat16", "float16", *LAPACK_DTYPES  # for XLA's own algorithms
@@ -78,7 +79,7 @@ def mH(x: Any) -> Any:
 
 def matmul(x: Any, y: Any) -> Any:
     """The product of matrices, as exactly as they are."""
-    return stage2.matmul(x, y, precision="[HIGHEST, HIGHEST]")
+    return stage2.matmul(x, y, precision="[HIGHEST, HIGHEST]", preferred_element_type=None)
 
 
 def real_part(x: Any) -> Any:
@@ -88,7 +89,7 @@ def real_part(x: Any) -> Any:
 def index(x: Any, axis: int) -> Any:
     """The row of each element, or for `axis` -1 its column."""
     shape = typeof(x).shape
-    return broadcasted_iota("int32", shape, axis % len(shape))
+    return broadcasted_iota(dialect().dtype_of("index", int), shape, axis % len(shape))
 
 
 def tril(x: Any, k: int = 0) -> Any:
@@ -105,13 +106,14 @@ def triu(x: Any, k: int = 0) -> Any:
 
 def eye_like(x: Any) -> Any:
     """The unit matrices of the shape and dtype of `x`."""
-    return convert_element_type(index(x, -2) == index(x, -1), typeof(x).dtype)
+    return eye(typeof(x).shape, typeof(x).dtype)
 
 
-def eye(shape: Sequence[int], dtype: Any) -> Any:
-    """Unit matrices."""
+def eye(shape: Sequence[int], dtype: Any, k: int = 0) -> Any:
+    """Matrices with ones on the `k`-th diagonal."""
     ndim = len(shape)
-    rows, columns = (broadcasted_iota("int32", tuple(shape), ndim - n) for n in (2, 1))
+    rows = stage2.add(broadcasted_iota("int32", tuple(shape), ndim - 2), k)
+    columns = broadcasted_iota("int32", tuple(shape), ndim - 1)
     return convert_element_type(stage2.eq(rows, columns), dtype)
 
 
