@@ -5,23 +5,26 @@ under a transformation, with calls nested as in JAX.
 """
 
 DIFFERENT: dict[str, str] = {
-    "elementwise primitives of JAX broadcast axes of size 1; here operands are broadcast first": """
-        lax.linalg.eigh(m)
-        lax.linalg.svd(m)
-        jnp.linalg.det(m)
-        jnp.linalg.eigh(m)
-        jnp.linalg.svd(m)
-        scipy.linalg.expm(m)
-    """,
     "only its derivatives differ: other formulas of the same functions": """
         lax.linalg.lu(m)
-        lax.linalg.qr(m)
         lax.reduce_prod(m, (0,))
         m.prod(0)
-        jnp.linalg.qr(m)
-        nn.soft_sign(x)
         scipy.special.xlogy(x, y)
         scipy.stats.gamma.logpdf(x, 2.0)
+    """,
+    "JAX gathers diagonals, adds terms that are 0, and symmetrizes what eigh reads half of": """
+        lax.linalg.eigh(m)
+        lax.linalg.svd(m)
+        jnp.linalg.eigh(m)
+        jnp.linalg.svd(m)
+    """,
+    "products of the derivative are as exact as the factors, JAX's of the default precision": """
+        lax.linalg.qr(m)
+        jnp.linalg.qr(m)
+    """,
+    "JAX's slope of a quotient by its denominator underflows where that of ours does not": """
+        nn.soft_sign(x)
+        nn.softmax(x)
     """,
     "the slope of the power 0 is 0, even where that of JAX's formula is NaN": """
         lax.pow(x, y)
@@ -88,19 +91,22 @@ DIFFERENT: dict[str, str] = {
         jnp.interp(x, x, y)
         jnp.unique(x, size=2)
     """,
-    "a primitive of this library, with its own derivative": """
+    "a system is one primitive; JAX solves column by column, under transpositions and sorts": """
         jnp.linalg.inv(m)
         jnp.linalg.solve(m, x)
+        scipy.linalg.expm(m)
+    """,
+    "determinants of small matrices without pivots, of others from LU by fewer equations": """
+        jnp.linalg.det(m)
+        jnp.linalg.slogdet(m)
     """,
     "an own derivative: exact where that of the formula is not, or without zeros": """
-        jnp.linalg.slogdet(m)
         jnp.logaddexp(x, y)
         jnp.sinc(x)
         lax.erf(x)
         lax.erfc(x)
         nn.gelu(x, approximate=False)
         nn.log_sigmoid(x)
-        nn.softmax(x)
         nn.softplus(x)
         scipy.special.betaln(x, y)
         scipy.stats.beta.logpdf(x, 2.0, 3.0)

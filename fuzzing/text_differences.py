@@ -31,6 +31,5 @@ PROGRAMS_THAT_DIFFER: dict[str, str] = {
     "collectives under `vmap`": "they are reductions",
     "numbers in `shard_map`": "they need not be made to vary",
     "`pmap`": "axes of size 1 come and go by `reshape`",
-    "decompositions": "other steps around the primitive",
     "random numbers": "`random` is inlined, and its bounds are numbers of the program",
 }

@@ -110,6 +110,7 @@ PROGRAMS = {
     "sin": (lambda j: j.np.sin, X),
     "literals": (lambda j: lambda x: (x + 1) * 0.1, X),
     "weak": (lambda j: lambda x: x * 2, 1.0),
+    "decompositions": (lambda j: j.lax.linalg.cholesky, M),
     "two results": (lambda j: lambda x, y: (x * y, x - y), X, X),
     "no equation": (lambda j: lambda x: x, X),
     "unused": (lambda j: lambda x: (j.np.sin(x), x)[1], X),
@@ -396,7 +397,6 @@ DIFFERENT = {
     ),
     "numbers in `shard_map`": (lambda j: smap(j, lambda x: x * 2), X),
     "`pmap`": (lambda j: j.jax.pmap(lambda x: x * 2), M[:1]),
-    "decompositions": (lambda j: j.lax.linalg.cholesky, M),
     "random numbers": (lambda j: lambda k: j.random.normal(k, (3,)), KEY),
 }
 
