@@ -31,7 +31,7 @@ from glassjax.settings.number_types import (
     types_in_function,
 )
 from glassjax.settings.tracers import plain
-from glassjax.shardings.types import ReductionRule, ShardingRule, reduction_rules, sharding_rules
+from glassjax.shardings import types as sharded
 from glassjax_stage2 import Primitive, ShapedArray, bind, bind1, promotion
 from glassjax_stage2.arguments import require_function
 from glassjax_stage2.errors import shown
@@ -127,9 +127,10 @@ def _program(
 def type_on_device(aval: ShapedArray) -> Any:
     """The type without the axes along which it varies; in a program of one device nothing varies.
 
-    Only a device index keeps them, for collectives.
+    Only a device index keeps them, for collectives; and parts that are to be summed are parts.
     """
-    return aval if getattr(aval, "axis", None) is not None else getattr(aval, "plain", aval)
+    keeps = getattr(aval, "axis", None) is not None or sharded.reduction_of(aval).unreduced
+    return aval if keeps else getattr(aval, "plain", aval)
 
 
 def types_by(function: Callable[..., Sequence[Any]]) -> Rule:
@@ -232,8 +233,8 @@ def declare(
     abstract_eval: Rule,
     lower: Rule,
     vmap: Rule | None = None,
-    sharding: ShardingRule | None = None,
-    reduction: ReductionRule | None = None,
+    sharding: sharded.ShardingRule | None = None,
+    reduction: sharded.ReductionRule | None = None,
     sparsity: sparsity_rules.SparsityRule | None = None,
     jvp: Sequence[Formula | None] | Rule = (),
     transpose: Sequence[Formula | None] | Rule = (),
@@ -300,9 +301,9 @@ def declare(
     if vmap is not None:
         stage2.vmap_rules[primitive] = vmap
     if sharding is not None:
-        sharding_rules[primitive] = sharding
+        sharded.sharding_rules[primitive] = sharding
     if reduction is not None:
-        reduction_rules[primitive] = reduction
+        sharded.reduction_rules[primitive] = reduction
     if sparsity is None and lower in decompositions:
         sparsity = sparsity_rules.by_decomposition(primitive.name, decompositions[lower])
     if sparsity is not None:
