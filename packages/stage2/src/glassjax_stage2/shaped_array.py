@@ -161,9 +161,10 @@ class Dialect:
         weak: the type of a Python number of each kind: boolean (never weak, as it has only one
             width), integer, real, complex.
         converts_weak: whether promotion also converts weak arrays that have the right dtype.
+        compares_weakly: whether a comparison of weak operands is weak.
     """
 
-    converts_weak = False
+    converts_weak = compares_weakly = False
 
     # An integer of any class as an int, where a size, an axis or an index is needed.
     index: Callable[[Any], int] = staticmethod(lambda x: int(operator.index(x)))

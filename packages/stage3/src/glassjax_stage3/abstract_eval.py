@@ -90,7 +90,8 @@ def comparison(primitive: Primitive) -> Callable[..., Avals]:
             require_numbers(primitive, x, y)
         if x.dtype.kind == "c" and primitive not in (p.eq_p, p.ne_p):
             raise TypeError(f"{primitive}: complex numbers have no order, found {x} and {y}")
-        return [ShapedArray(p.broadcast_shape(primitive, x, y), np.bool_)]
+        is_weak = x.weak_type and y.weak_type and dialect().compares_weakly
+        return [ShapedArray(p.broadcast_shape(primitive, x, y), np.bool_, is_weak)]
 
     return comparison_type
 

@@ -419,6 +419,12 @@ class _Loop:
             numbers = [x.number for x in found]
             if numbers == list(range(numbers[0], numbers[0] + len(atoms))):
                 return lax.slice_in_dim(found[0].stack, numbers[0], numbers[-1] + 1)
+        makers = [eqn for eqn in self.jaxpr.eqns[: self.start] if atoms[0] in eqn.outvars]
+        if makers and makers[0].primitive.name == "unstack" and makers[0].params["axis"] == 0:
+            rows, (stack,) = makers[0].outvars, makers[0].invars
+            first = rows.index(atoms[0])
+            if [*rows[first : first + len(atoms)]] == [*atoms]:
+                return lax.slice_in_dim(_read(values, stack), first, first + len(atoms))
         return lax.concatenate([lax.reshape(_read(values, x), (1, *aval.shape)) for x in atoms], 0)
 
 

@@ -29,7 +29,7 @@ from glassjax_stage2.functions import ints
 from glassjax_stage2.primitives import div_p, pow_p
 from glassjax_stage2.shaped_array import dialect
 from glassjax_stage2.vmap_rules import elementwise
-from glassjax_stage3.abstract_eval import abstract_eval_rules, arithmetic
+from glassjax_stage3.abstract_eval import arithmetic
 from glassjax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 # Arithmetic, element by element.
@@ -291,21 +291,6 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
     Array([False,  True,  True], dtype=bool)
     """
     return stage2.ge(x, y)
-
-
-def _comparison_type(strong: Callable[..., list[ShapedArray]]) -> Callable[..., Any]:
-    """The type of a comparison, weak if both operands are; in a stage it is not."""
-
-    def comparison_type(x: ShapedArray, y: ShapedArray) -> list[ShapedArray]:
-        (out,) = strong(x, y)
-        is_weak = x.weak_type and y.weak_type and hasattr(dialect(), "settings")
-        return [ShapedArray(out.shape, out.dtype, True)] if is_weak else [out]
-
-    return comparison_type
-
-
-for _primitive in stage2.primitives.COMPARISONS:
-    abstract_eval_rules[_primitive] = _comparison_type(abstract_eval_rules[_primitive])
 
 
 # Functions that select elements by a condition.

@@ -18,6 +18,7 @@ from glassjax.primitives.declare import declare, no_derivative
 from glassjax.primitives.regions import operation_of, region, stage_computation
 from glassjax.primitives.sharding_rules import as_any, as_first
 from glassjax.runtime.evaluation import evaluated_by_library
+from glassjax.runtime.jax_params import read_jaxpr
 from glassjax.settings.number_types import letter_of
 from glassjax.shardings.types import spec_of
 from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -693,8 +694,8 @@ def _select_and_scatter_lower(
 
 
 def _run_program(program: Any, consts: Sequence[Any], x: Any, y: Any) -> list[Any]:
-    """The results of a jaxpr, closed or with its constants beside it."""
-    return eval_jaxpr(program, consts or program.consts, x, y)
+    """The results of a user's jaxpr, closed or with its constants beside it."""
+    return eval_jaxpr(read_jaxpr(program), consts or program.consts, x, y)
 
 
 def _select_and_scatter_vmap(

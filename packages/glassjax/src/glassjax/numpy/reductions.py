@@ -18,8 +18,9 @@ from glassjax.runtime.array import Array, ArrayLike, require_no_out
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.operation import operation
 from glassjax_stage2 import typeof
+from glassjax_stage2.errors import shown
 from glassjax_stage2.functions import canonical_axes, canonical_axis
-from glassjax_stage2.shaped_array import dialect, is_inexact, python_scalars
+from glassjax_stage2.shaped_array import dialect, has_type, is_inexact, python_scalars
 
 # Reductions: sums, means, extremes.
 #
@@ -186,6 +187,12 @@ def var(
 
 
 def _subtracted_count(name: str, ddof: float, correction: float | None) -> float:
+    for argument, number in ("ddof", ddof), ("correction", correction):
+        if number is not None and not (has_type(number) and typeof(number).dtype.kind in "biuf"):
+            raise TypeError(
+                f"{name}: {argument} must be a number, found {shown(number)} of type "
+                f"{type(number).__name__}"
+            )
     if correction is None:
         return ddof
     if isinstance(ddof, int | float) and ddof == 0:

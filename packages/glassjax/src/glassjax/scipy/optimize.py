@@ -376,7 +376,7 @@ class OptimizeResults(NamedTuple):
     >>> f = lambda x: jnp.sum((x - 1) ** 2)
     >>> found = glassjax.scipy.optimize.minimize(f, jnp.zeros(2), method="BFGS")
     >>> isinstance(found, glassjax.scipy.optimize.OptimizeResults), found.nit > 0
-    (True, Array(True, dtype=bool))
+    (True, Array(True, dtype=bool, weak_type=True))
     """
 
     x: Any

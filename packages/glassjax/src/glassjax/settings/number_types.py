@@ -231,6 +231,7 @@ class LibraryDialect(stage2.shaped_array.Dialect):
     """
 
     checks_operators = checks_arguments = False
+    compares_weakly = True
     interpreter: Any = staticmethod(library_interpreter)
     function: Any = staticmethod(library_function)
     in_function: LibraryDialect
