@@ -91,10 +91,13 @@ def _cholesky_lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Val
 def _cholesky_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """With `l^-1 t l^-H` split into a lower triangle and its transpose, `l` times the former.
 
-    Only the lower triangle of `x` is read, so only the lower triangle of `t` matters.
+    Only the lower triangle of `x` is read, so only the lower triangle of `t` matters, and the real
+    part of its diagonal.
     """
     t = instantiate(tangents[0])
     t = matrices.tril(t) + matrices.mH(matrices.tril(t, -1))
+    if typeof(t).dtype.kind == "c":
+        t = symmetrized(t)
     factor = matrices.tril(stage2.bind1(cholesky_p, *primals))
     right = triangular_solve(factor, t, lower=True, transpose_a=True, conjugate_a=True)
     both = triangular_solve(factor, right, left_side=True, lower=True)
