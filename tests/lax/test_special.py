@@ -62,3 +62,13 @@ def test_polynomials():
         return out
 
     assert_same(polynomials, 1e-5)
+
+
+def test_a_polynomial_is_transposed_in_its_coefficients_only():
+    one = np.float32(1)
+    transposed = glassjax.linear_transpose(lambda c: glassjax.lax.polynomial(3 * one, [c, c]), one)
+    np.testing.assert_array_equal(transposed(one), [4.0])
+    with pytest.raises(
+        glassjax.errors.NonlinearError, match="`polynomial`, which is not linear in operand 0"
+    ):
+        glassjax.linear_transpose(lambda x: glassjax.lax.polynomial(x, [0.0, 1.0]), one)(one)

@@ -25,7 +25,7 @@ from glassjax_stage2.promotion import broadcast_shapes
 from glassjax_stage2.tangent import sum_of
 from glassjax_stage2.vmap_rules import elementwise
 from glassjax_stage4 import UndefPrimal
-from glassjax_stage4.transpose import unbroadcast
+from glassjax_stage4.transpose import nonlinear_in, unbroadcast
 
 # Polynomials by Horner's rule.
 
@@ -97,6 +97,8 @@ def _polynomial_transpose(
     cts: Sequence[Any], x: Any, *coeffs: Any, unroll: int | None = None
 ) -> list[Any]:
     """Multiply the cotangent by `x` once more for each higher power."""
+    if isinstance(x, UndefPrimal):
+        raise nonlinear_in(polynomial_p, [0])
     (ct,), found = cts, []
     for c in coeffs:
         found.append(unbroadcast(ct, c.aval) if isinstance(c, UndefPrimal) else None)
