@@ -20,6 +20,7 @@ from glassjax.numpy.indexing import known_value, why_unknown
 from glassjax.numpy.taking import require_out_of_place, take, take_along_axis, unravel_index
 from glassjax.runtime.array import Array, ArrayLike, array, require_no_out
 from glassjax.runtime.evaluation import evaluated_by_library
+from glassjax.runtime.nesting import written_in_jax
 from glassjax.runtime.operation import operation
 from glassjax.settings.number_types import letter_of, promote
 from glassjax_stage2 import typeof
@@ -243,6 +244,7 @@ def extract(
 
 
 @operation
+@written_in_jax("numpy")
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLike = 0) -> Array:
     """The choice of the first true condition, or `default`, element by element.
 

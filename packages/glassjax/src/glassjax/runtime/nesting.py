@@ -7,12 +7,15 @@ programs that look for these calls find them in programs that are traced in `nes
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, wraps
+from typing import Any, TypeVar
 
+from glassjax.settings.names import named
 from glassjax.settings.number_types import NumbersOption
 from glassjax_stage2 import Primitive
 from glassjax_stage2.shaped_array import dialect
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _option = NumbersOption(
     "nested_calls", bool, False, "Whether library functions that JAX jits are calls in programs."
@@ -104,6 +107,28 @@ def nests_calls() -> bool:
     """Return True if library functions that JAX jits become calls."""
     settings = getattr(dialect(), "settings", None)
     return settings is not None and settings.nested_calls
+
+
+def written_in_jax(room: str) -> Callable[[Function], Function]:
+    """Decorator: where calls are nested, JAX's program of a function takes the place of its own.
+
+    It is for functions, and rules of primitives, whose own programs are faster or more exact. The
+    function that writes JAX's has the same name and arguments, in `glassjax.jax_programs`.
+
+    Arguments:
+        room: the module there, such as "numpy".
+    """
+
+    def decorate(function: Function) -> Function:
+        @wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if nests_calls():
+                return named(f"glassjax.jax_programs.{room}", function.__name__)(*args, **kwargs)
+            return function(*args, **kwargs)
+
+        return run  # type: ignore[return-value]
+
+    return decorate
 
 
 @lru_cache(maxsize=4096)
