@@ -92,7 +92,7 @@ def main():
     parser.add_argument("folder", type=Path, help="where sources are kept")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SUITES)}")
     parser.add_argument("--write", action="store_true", help="keep results for the page in docs/")
-    arguments, options = parser.parse_known_args()
+    arguments, options = parser.parse_known_intermixed_args()
     unknown = set(arguments.names) - set(SUITES)
     if unknown:
         parser.error(f"there is no suite {', '.join(sorted(unknown))}")
