@@ -15,7 +15,7 @@ from glassjax.lax.shapes import broadcast_in_dim, full
 from glassjax.lax.slicing import pad, slice
 from glassjax.primitives import sparsity_rules
 from glassjax.primitives.declare import declare, no_derivative
-from glassjax.primitives.regions import operation_of, region, stage_computation
+from glassjax.primitives.regions import operation_of, program_region, stage_computation
 from glassjax.primitives.sharding_rules import as_any, as_first
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.jax_params import read_jaxpr
@@ -227,7 +227,7 @@ def lower_window(
         f"window_strides = {int_array(window['window_strides'])}, "
         f"base_dilations = {int_array(window['base_dilation'])}, "
         f"window_dilations = {int_array(window['window_dilation'])}, "
-        f"padding = {int_pairs(window['padding'])}}}> ({region(b, jaxpr)}) "
+        f"padding = {int_pairs(window['padding'])}}}> ({program_region(b, jaxpr)}) "
         f": {signature(operands, out_avals)}",
         *out_avals,
     )
@@ -566,7 +566,8 @@ def _scatter_add_lower(
         f'"stablehlo.select_and_scatter"({names}) <{{'
         f"window_dimensions = {int_array(sizes['window_dimensions'])}, "
         f"window_strides = {int_array(sizes['window_strides'])}, padding = {padding}}}> "
-        f"({region(b, which)}, {region(b, add)}) : {signature(operands, out_avals)}",
+        f"({program_region(b, which)}, {program_region(b, add)}) : "
+        f"{signature(operands, out_avals)}",
         *out_avals,
     )
 
@@ -688,7 +689,8 @@ def _select_and_scatter_lower(
         f'"stablehlo.select_and_scatter"({names}) <{{'
         f"window_dimensions = {int_array(window_dimensions)}, "
         f"window_strides = {int_array(window_strides)}, padding = {int_pairs(padding)}}}> "
-        f"({region(b, closed)}, {region(b, combine)}) : {signature(operands, out_avals)}",
+        f"({program_region(b, closed)}, {program_region(b, combine)}) : "
+        f"{signature(operands, out_avals)}",
         *out_avals,
     )
 

@@ -13,13 +13,14 @@ import numpy as np
 
 import glassjax_stage2 as stage2
 from glassjax.primitives.declare import decompositions, results_of, type_on_device
+from glassjax.primitives.loops import region
 from glassjax.settings.options import key_reuse_option
 from glassjax_stage2 import ShapedArray, Tracer, tree_flatten, typeof
 from glassjax_stage2.shaped_array import Dialect, Shape, dialect
 from glassjax_stage2.trace import Primitive
 from glassjax_stage3 import Jaxpr, Literal
 from glassjax_stage3.jaxpr import JaxprEqn, inner_jaxprs
-from glassjax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
+from glassjax_stage3.lowering import FunctionBuilder, Value, signature
 from glassjax_stage3.staging import trace_to_jaxpr
 
 Avals = Sequence[ShapedArray]
@@ -127,22 +128,10 @@ def operation_of(jaxpr: Jaxpr) -> Primitive | None:
     return eqn.primitive if is_plain else None
 
 
-def region(b: FunctionBuilder, jaxpr: Jaxpr) -> str:
+def program_region(b: FunctionBuilder, jaxpr: Jaxpr) -> str:
     """A computation as a region of the operation that is written next."""
-    inside = b.module.function()
-    inside.count, inside.indent = b.count, b.indent + "  "
-    params = [Value(inside.fresh_name(), var.aval) for var in jaxpr.invars]
-    outs = inside.lower_jaxpr(jaxpr, params)
-    b.count = inside.count  # names inside must differ from those outside
-    declared = ", ".join(f"{x.name}: {mlir_type(x.aval)}" for x in params)
-    names = ", ".join(x.name for x in outs)
-    types = ", ".join(mlir_type(x.aval) for x in outs)
-    lines = [
-        f"^bb0({declared}):",
-        *inside.lines,
-        f"{inside.indent}stablehlo.return {names} : {types}",
-    ]
-    return "{\n" + "\n".join(lines) + f"\n{b.indent}}}"
+    avals = [var.aval for var in jaxpr.invars]
+    return region(b, avals, lambda operands: b.lower_jaxpr(jaxpr, operands))
 
 
 def reduce_text(
@@ -152,7 +141,7 @@ def reduce_text(
     names = ", ".join(x.name for x in operands)
     dims = f"array<i64{': ' if axes else ''}{', '.join(map(str, axes))}>"
     return b.emit(
-        f'"stablehlo.reduce"({names}) <{{dimensions = {dims}}}> ({region(b, jaxpr)}) '
+        f'"stablehlo.reduce"({names}) <{{dimensions = {dims}}}> ({program_region(b, jaxpr)}) '
         f": {signature(operands, out_avals)}",
         *out_avals,
     )
