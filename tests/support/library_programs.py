@@ -428,8 +428,8 @@ def takes_real_numbers(arguments: list[Any]) -> bool:
     return bool(arguments) and getattr(arguments[0], "dtype", None) == np.float32
 
 
-def staged(lib: Any, expression: str, way: str) -> Any:
-    """The jaxpr of an expression under a transformation; None if that does not apply."""
+def transformed(lib: Any, expression: str, way: str) -> tuple[Callable[..., Any], list[Any]] | None:
+    """The expression under a transformation, and its arguments; None if that does not apply."""
     function, arguments = program(lib, expression)
     if way in ("grad", "jvp") and not takes_real_numbers(arguments):
         return None
@@ -437,4 +437,10 @@ def staged(lib: Any, expression: str, way: str) -> Any:
         if not arguments:
             return None
         arguments = [lib.numpy.stack([lib.numpy.asarray(x)] * 2) for x in arguments]
-    return lib.make_jaxpr(WAYS[way](lib, function))(*arguments)
+    return WAYS[way](lib, function), arguments
+
+
+def staged(lib: Any, expression: str, way: str) -> Any:
+    """The jaxpr of an expression under a transformation; None if that does not apply."""
+    found = transformed(lib, expression, way)
+    return None if found is None else lib.make_jaxpr(found[0])(*found[1])
