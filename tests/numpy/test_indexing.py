@@ -172,6 +172,7 @@ def test_out_of_bounds_is_as_in_jax():
     of(x, -1, "get", mode="fill", wrap_negative_indices=False)
     of(x, np.array([-1, 1]), "get", mode="fill", wrap_negative_indices=False)
     of(x, -1, "set", 9.0, wrap_negative_indices=False)
+    of(x, slice(None), "set", 9.0, wrap_negative_indices=False)  # an index without columns
     assert_all_same_results(programs, 1e-12, 1e-12)
 
 

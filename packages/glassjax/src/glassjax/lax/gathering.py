@@ -39,7 +39,7 @@ from glassjax_stage4 import UndefPrimal
 def index_dtype(*indices: Any) -> ShapedArray:
     """The common type of indices: of 32 bits at least, which hold the size of any axis."""
     found = result_type(dialect().weak[1], *map(typeof, indices)).strip_weak_type()
-    return found if found.dtype.itemsize >= 4 else ShapedArray((), np.int32)
+    return found if indices and found.dtype.itemsize >= 4 else ShapedArray((), np.int32)
 
 
 def as_index(index: Any, target: ShapedArray | None = None) -> Any:

@@ -14,6 +14,7 @@ from glassjax.lax.gathering import GatherScatterMode
 from glassjax.numpy import indexing
 from glassjax.numpy.dtypes import warn_if_lossy
 from glassjax.runtime.array import Array, ArrayLike
+from glassjax.runtime.nesting import nests_calls
 from glassjax.runtime.operation import operation
 from glassjax.settings.number_types import as_weak_as, result_type
 from glassjax.shardings import memories
@@ -197,7 +198,8 @@ def _update(
             isinstance(entry, indexing.StaticSlice) and abs(entry.step) > 1 for entry in entries
         )
         is_bounded = indexing.is_inside(entries, with_axes, wrap_negative_indices) and not operands
-        if wrap_negative_indices and not has_steps and (is_bounded or scatter_mode is not DROP):
+        is_window = wrap_negative_indices and not has_steps and not nests_calls()
+        if is_window and (is_bounded or scatter_mode is not DROP):
             moved, known = indexing.starts_as_operands(entries, operands, with_axes)
             pattern = indexing.pattern_of(tuple(moved))
             if pattern.is_basic:

@@ -663,6 +663,8 @@ def indices_of(plan: IndexPlan, shape: Shape, operands: Sequence[Any], wraps: bo
         columns.append((column, dims))
     shape = *plan.index_shape, 1
     filled = [lax.broadcast_in_dim(column, shape, dims) for column, dims in columns]
+    if not filled:  # whole axes
+        return lax.full((*plan.index_shape, 0), 0, target.dtype)
     return filled[0] if len(filled) == 1 else lax.concatenate(filled, len(plan.index_shape))
 
 
