@@ -18,6 +18,7 @@ from glassjax.extend.core import nested_calls
 
 # For each function of a room, an expression whose program has it.
 EXAMPLES = {
+    "linalg._solutions": "jnp.linalg.solve(m, m @ m + 1)",
     "numpy.select": "jnp.select([x < 0.3, x > 0.6], [x, 2 * y], -x)",
 }
 

@@ -20,12 +20,14 @@ from glassjax.lax.linalg.factorizations import solve as solve_matrices
 from glassjax.lax.precision import PrecisionLike
 from glassjax.lax.products import PRECISION_PARAMS
 from glassjax.numpy import products, reductions
+from glassjax.numpy.creation import eye
 from glassjax.numpy.dtypes import default_float, default_int
 from glassjax.numpy.grids import diagonal as diagonal_of
 from glassjax.numpy.products import promote_dtypes, vecdot
 from glassjax.primitives.declare import declare, leading_batch, lower_by, types_by
 from glassjax.primitives.sharding_rules import by_batch
 from glassjax.runtime.array import Array, ArrayLike
+from glassjax.runtime.nesting import written_in_jax
 from glassjax.runtime.operation import operation
 from glassjax.settings.names import list_public_names
 from glassjax.settings.number_types import require_no_promotion
@@ -161,14 +163,20 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """
     a, b = promote_dtypes(a, b)
     a, b = matrices.matrices_of("solve", a, square=True), to_inexact(b)
+    a_shape, b_shape = typeof(a).shape, typeof(b).shape
+    if not b_shape or a_shape[-1] != b_shape[-2:][0]:
+        raise ValueError(
+            f"solve: the right-hand sides {typeof(b)} do not fit the matrices {typeof(a)}"
+        )
+    return _solutions(a, b)
+
+
+@written_in_jax("linalg")
+def _solutions(a: Any, b: Any) -> Any:
     is_vector = typeof(b).ndim == 1
     if is_vector:
         b = lax.expand_dims(b, [1])
     a_shape, b_shape = typeof(a).shape, typeof(b).shape
-    if not b_shape or a_shape[-1] != b_shape[-2]:
-        raise ValueError(
-            f"solve: the right-hand sides {typeof(b)} do not fit the matrices {typeof(a)}"
-        )
     lead = broadcast_shapes(a_shape[:-2], b_shape[:-2])
     x = solve_matrices(broadcast_to(a, lead + a_shape[-2:]), broadcast_to(b, lead + b_shape[-2:]))
     return lax.squeeze(x, [len(lead) + 1]) if is_vector else x
@@ -184,7 +192,7 @@ def inv(a: ArrayLike) -> Array:
            [0.  , 0.25]], dtype=float32)
     """
     a = matrices.matrices_of("inv", a, square=True)
-    return solve_matrices(a, matrices.eye_like(a))
+    return solve(a, eye(typeof(a).shape[-1], dtype=typeof(a).dtype))
 
 
 slogdet_p = Primitive("slogdet")

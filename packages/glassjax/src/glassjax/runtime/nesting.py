@@ -37,6 +37,7 @@ _JITTED = {
         _slide:_conv sort _std take:_take take_along_axis trace tril triu _var
     """,
     "numpy.linalg": "cholesky det eigh inv norm qr slogdet solve svd",
+    "jax_programs.linalg": "_lu_solve",
     "nn": """
         celu elu glu hard_tanh leaky_relu log_sigmoid log_softmax one_hot:_one_hot _relu:relu
         _relu6:relu6 selu silu soft_sign softplus standardize

@@ -292,12 +292,8 @@ def _reduce_over_devices(params: Params, eqn: JaxprEqn) -> Params:
 
 
 def _linear_solve(params: Params, _: JaxprEqn) -> Params:
-    def text(equations: Any) -> str:
-        return str(equations).replace(type(equations).__name__, "_LinearSolveTuple", 1)
-
-    programs = params["programs"]
-    shown = [x if x is None else printed_jaxpr(x) for x in programs]
-    return {"const_lengths": text(params["counts"]), "jaxprs": text(type(programs)(*shown))}
+    jaxprs = [x if x is None else printed_jaxpr(x) for x in params["jaxprs"]]
+    return {**params, "jaxprs": str(params["jaxprs"]._make(jaxprs))}
 
 
 _REDUCING = ("psum", "pmax", "pmin")

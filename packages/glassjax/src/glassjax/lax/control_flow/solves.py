@@ -250,6 +250,9 @@ class Equations(NamedTuple):
         return Equations(self.vecmat, self.matvec, self.transpose_solve, self.solve)
 
 
+Equations.__name__ = "_LinearSolveTuple"  # in printed programs, as in JAX's
+
+
 # Operands: the constants of each program, in the order of `Equations`, then the right-hand side.
 # Each program takes its constants first.
 linear_solve_p = stage2.Primitive("custom_linear_solve", higher_order=True)
@@ -325,16 +328,20 @@ def custom_linear_solve(
             vecmat_part = _transposed_part(matvec_part)
             vecmat = _part_function(vecmat_part)
         transpose_part = stage_solver(transpose_solve, "transpose_solve", vecmat)
-    parts = (matvec_part, vecmat_part, solve_part, transpose_part)
+    outs = solve_by_parts((matvec_part, vecmat_part, solve_part, transpose_part), leaves)
+    return tree_to_arrays(stage2.tree.tree_unflatten(solve_part.out_tree, outs))
+
+
+def solve_by_parts(parts: Sequence[Program | None], b: Sequence[Any]) -> list[Any]:
+    """The solution of a linear system whose parts are staged, in the order of `Equations`."""
     consts = [[] if part is None else part.consts for part in parts]
-    outs = bind(
+    return bind(
         linear_solve_p,
         *(x for part_consts in consts for x in part_consts),
-        *leaves,
-        programs=Equations(*[None if part is None else part.jaxpr for part in parts]),
-        counts=Equations(*map(len, consts)),
+        *b,
+        jaxprs=Equations(*[None if part is None else part.jaxpr for part in parts]),
+        const_lengths=Equations(*map(len, consts)),
     )
-    return tree_to_arrays(stage2.tree.tree_unflatten(solve_part.out_tree, outs))
 
 
 def _stage_matvec(
@@ -384,46 +391,52 @@ def _part_function(part: Program) -> Callable[[Any], Any]:
     return apply_part
 
 
-def split_operands(operands: Sequence[Any], counts: Equations) -> tuple[Equations, list[Any]]:
+def split_operands(
+    operands: Sequence[Any], const_lengths: Equations
+) -> tuple[Equations, list[Any]]:
     """The constants of each program, and the right-hand side."""
-    *consts, b = loops.split_by_sizes(operands, *counts)
+    *consts, b = loops.split_by_sizes(operands, *const_lengths)
     return Equations(*consts), b
 
 
 def _linear_solve_type(
-    *in_avals: ShapedArray, programs: Equations, counts: Equations
+    *in_avals: ShapedArray, jaxprs: Equations, const_lengths: Equations
 ) -> list[ShapedArray]:
-    consts, b = split_operands(in_avals, counts)
-    for jaxpr, program_consts in zip(programs, consts, strict=True):
+    consts, b = split_operands(in_avals, const_lengths)
+    for jaxpr, program_consts in zip(jaxprs, consts, strict=True):
         if jaxpr is None:
             continue
         require_accepted("custom_linear_solve: a program", jaxpr.in_avals, [*program_consts, *b])
     solution = [
         x.update(weak_type=like.weak_type)
-        for x, like in zip(programs.solve.out_avals, b, strict=False)
+        for x, like in zip(jaxprs.solve.out_avals, b, strict=False)
     ]
-    return [*solution, *programs.solve.out_avals[len(b) :]]
+    return [*solution, *jaxprs.solve.out_avals[len(b) :]]
 
 
 def _linear_solve_lower(
-    b: FunctionBuilder, out_avals: loops.Avals, *args: Value, programs: Equations, counts: Equations
+    b: FunctionBuilder,
+    out_avals: loops.Avals,
+    *args: Value,
+    jaxprs: Equations,
+    const_lengths: Equations,
 ) -> list[Value]:
-    consts, right_hand_side = split_operands(args, counts)
-    return loops.call_text(b, programs.solve, "linear_solve", [*consts.solve, *right_hand_side])
+    consts, right_hand_side = split_operands(args, const_lengths)
+    return loops.call_text(b, jaxprs.solve, "linear_solve", [*consts.solve, *right_hand_side])
 
 
 def _linear_solve_jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, programs: Equations, counts: Equations
+    primals: Sequence[Any], tangents: Sequence[Any], *, jaxprs: Equations, const_lengths: Equations
 ) -> tuple[list[Any], list[Any]]:
     """A x' = b' - A' x."""
-    outs = bind(linear_solve_p, *primals, programs=programs, counts=counts)
-    consts, b = split_operands(primals, counts)
-    const_dots, rhs = split_operands(tangents, counts)
+    outs = bind(linear_solve_p, *primals, jaxprs=jaxprs, const_lengths=const_lengths)
+    consts, b = split_operands(primals, const_lengths)
+    const_dots, rhs = split_operands(tangents, const_lengths)
     # The constants of the solvers do not matter: the equation alone determines x.
     if any(type(t) is not Zero for t in const_dots.matvec):
 
         def matvec_at_solution(*params: Any) -> list[Any]:
-            return eval_jaxpr(programs.matvec, [], *params, *outs[: len(b)])
+            return eval_jaxpr(jaxprs.matvec, [], *params, *outs[: len(b)])
 
         _, changes = jvp_flat(matvec_at_solution, consts.matvec, const_dots.matvec, None)
         rhs = [_difference(t, change) for t, change in zip(rhs, changes, strict=True)]
@@ -431,7 +444,13 @@ def _linear_solve_jvp(
     if all(type(t) is Zero for t in rhs):
         return outs, zeros
     operands = [x for program_consts in consts for x in program_consts]
-    dots = bind(linear_solve_p, *operands, *map(instantiate, rhs), programs=programs, counts=counts)
+    dots = bind(
+        linear_solve_p,
+        *operands,
+        *map(instantiate, rhs),
+        jaxprs=jaxprs,
+        const_lengths=const_lengths,
+    )
     return outs, [*dots[: len(b)], *zeros[len(b) :]]
 
 
@@ -446,18 +465,18 @@ def _linear_solve_vmap(
     values: Sequence[Any],
     dims: Sequence[BatchDim],
     *,
-    programs: Equations,
-    counts: Equations,
+    jaxprs: Equations,
+    const_lengths: Equations,
 ) -> tuple[list[Any], list[BatchDim]]:
     """Batching rule: the solution has the batch axes of the right-hand side, and vice versa."""
-    consts, b = split_operands(values, counts)
-    const_dims, b_dims = split_operands(dims, counts)
+    consts, b = split_operands(values, const_lengths)
+    const_dims, b_dims = split_operands(dims, const_lengths)
 
     def program_for(part: int, batched: loops.Flags, forced: loops.Flags | None) -> Any:
         in_dims = (*const_dims[part], *(0 if flag else None for flag in batched))
-        return vmap_jaxpr(programs[part], axis, in_dims, forced)
+        return vmap_jaxpr(jaxprs[part], axis, in_dims, forced)
 
-    parts = [part for part, jaxpr in enumerate(programs) if jaxpr is not None]
+    parts = [part for part, jaxpr in enumerate(jaxprs) if jaxpr is not None]
 
     def becomes_batched(batched: loops.Flags) -> list[bool]:
         # All programs take or return the right-hand side's structure, so they share its batch axes.
@@ -465,13 +484,13 @@ def _linear_solve_vmap(
         return [any(dim is not None for dim in column) for column in zip(*rows, strict=True)]
 
     batched = loops.until_stable(tuple(dim is not None for dim in b_dims), becomes_batched)
-    batched_programs: list[Jaxpr | None] = [None] * len(programs)
-    batched_consts: list[list[Any]] = [[]] * len(programs)
-    out_dims = Equations(*[None] * len(programs))._asdict()
+    batched_programs: list[Jaxpr | None] = [None] * len(jaxprs)
+    batched_consts: list[list[Any]] = [[]] * len(jaxprs)
+    out_dims = Equations(*[None] * len(jaxprs))._asdict()
     for part, name in enumerate(Equations._fields):
         if part not in parts:
             continue
-        num_aux = len(programs[part].outvars) - len(b)
+        num_aux = len(jaxprs[part].outvars) - len(b)
         program, more, out_dims[name] = program_for(part, batched, (*batched, *[False] * num_aux))
         batched_programs[part] = program
         batched_consts[part] = [*more, *consts[part]]
@@ -483,22 +502,22 @@ def _linear_solve_vmap(
         linear_solve_p,
         *(x for program_consts in batched_consts for x in program_consts),
         *b,
-        programs=Equations(*batched_programs),
-        counts=Equations(*map(len, batched_consts)),
+        jaxprs=Equations(*batched_programs),
+        const_lengths=Equations(*map(len, batched_consts)),
     )
     return outs, out_dims["solve"]
 
 
 def _linear_solve_transpose(
-    cts: Sequence[Any], *args: Any, programs: Equations, counts: Equations
+    cts: Sequence[Any], *args: Any, jaxprs: Equations, const_lengths: Equations
 ) -> list[Any]:
     """Transpose rule: a solution of the transposed system, linear in the right-hand side."""
-    consts, b = split_operands(args, counts)
+    consts, b = split_operands(args, const_lengths)
     known = [x for program_consts in consts for x in program_consts]
     linear_in = [i for i, x in enumerate(known) if isinstance(x, UndefPrimal)]
     if linear_in:
         raise nonlinear_in(linear_solve_p, linear_in)
-    if programs.transpose_solve is None:
+    if jaxprs.transpose_solve is None:
         raise TypeError(
             "custom_linear_solve is differentiated in reverse mode, which solves the transposed "
             "equations: give transpose_solve, or symmetric=True where matvec is its own transpose"
@@ -512,8 +531,8 @@ def _linear_solve_transpose(
         linear_solve_p,
         *(x for program_consts in consts.transposed() for x in program_consts),
         *map(instantiate, x_cts),
-        programs=programs.transposed(),
-        counts=counts.transposed(),
+        jaxprs=jaxprs.transposed(),
+        const_lengths=const_lengths.transposed(),
     )
     in_cts = [ct if isinstance(x, UndefPrimal) else None for ct, x in zip(outs, b, strict=False)]
     return [*[None] * len(known), *in_cts]
@@ -523,19 +542,19 @@ def _linear_solve_effects(
     with_token: WithToken, eqn: JaxprEqn, token: Var | stage3.Literal, following: Var
 ) -> list[JaxprEqn]:
     """A call of the solver, which calls the map to invert."""
-    programs, counts = eqn.params["programs"], eqn.params["counts"]
-    consts, b = split_operands(eqn.invars, counts)
-    params = {"jaxpr": with_token(programs.solve), "name": "linear_solve"}
+    jaxprs, const_lengths = eqn.params["jaxprs"], eqn.params["const_lengths"]
+    consts, b = split_operands(eqn.invars, const_lengths)
+    params = {"jaxpr": with_token(jaxprs.solve), "name": "linear_solve"}
     outvars = [*eqn.outvars, following]
     return [JaxprEqn(stage3.jit_p, [*consts.solve, *b, token], outvars, params, eqn.source)]
 
 
 def _linear_solve_keys(
-    keys_of: Callable[[Jaxpr], Any], count: int, *, programs: Equations, counts: Equations
+    keys_of: Callable[[Jaxpr], Any], count: int, *, jaxprs: Equations, const_lengths: Equations
 ) -> Any:
     """The keys used by the solver, whose operands are its constants and the right-hand side."""
-    consts, b = split_operands(range(count), counts)
-    return keys_of(programs.solve).at([*consts.solve, *b], count)
+    consts, b = split_operands(range(count), const_lengths)
+    return keys_of(jaxprs.solve).at([*consts.solve, *b], count)
 
 
 declare_program(

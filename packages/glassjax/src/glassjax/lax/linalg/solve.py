@@ -19,7 +19,9 @@ from glassjax.primitives.sharding_rules import by_batch
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.lowering import platform_of
 from glassjax.runtime.operation import operation, require_dtypes_alike, require_kind
+from glassjax.shardings import types as sharded
 from glassjax_stage2 import ShapedArray, Zero, bind1, typeof
+from glassjax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from glassjax_stage3.lowering import FunctionBuilder, Value, signature
 from glassjax_stage4 import UndefPrimal
 
@@ -156,6 +158,21 @@ def _triangular_jvp(
     return [x], [bind1(triangular_solve_p, a, change, **params)]
 
 
+def _triangular_vmap(
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], **params: bool
+) -> tuple[list[Any], list[BatchDim]]:
+    """Batching rule: right-hand sides of one matrix are more columns of one system, or rows."""
+    (a, b), (a_dim, b_dim) = values, dims
+    if a_dim is not None or b_dim is None or any(sharded.spec_of(typeof(b))):
+        return leading_batch(triangular_solve_p)(axis, values, dims, **params)
+    place = typeof(b).ndim - (1 if params["left_side"] else 2)
+    b = move_batch_dim(b, axis, b_dim, place)
+    shape = typeof(b).shape
+    merged = (*shape[: place - 1], shape[place - 1] * shape[place], *shape[place + 1 :])
+    x = bind1(triangular_solve_p, a, stage2.reshape(b, merged), **params)
+    return [stage2.reshape(x, shape)], [place]
+
+
 def _triangular_transpose(ct: Any, a: Any, b: UndefPrimal, **params: bool) -> Any:
     return bind1(triangular_solve_p, a, ct, **params | {"transpose_a": not params["transpose_a"]})
 
@@ -164,7 +181,7 @@ declare(
     triangular_solve_p,
     abstract_eval=matrices.weak_together(_triangular_type),
     lower=_triangular_solve_lower,
-    vmap=leading_batch(triangular_solve_p),
+    vmap=_triangular_vmap,
     sharding=by_batch(triangular_solve_p, 2),
     jvp=_triangular_jvp,
     transpose=(None, _triangular_transpose),
