@@ -1,5 +1,7 @@
 """Transcendental functions of `lax`, and their accuracy, beside JAX."""
 
+import re
+
 import jax
 import numpy as np
 import pytest
@@ -58,3 +60,46 @@ def test_accuracy():
             getattr(lax, name)(x, accuracy=3)
     with pytest.raises(ValueError, match="not negative"):
         lax.Tolerance(-1.0)
+
+
+@pytest.mark.newest_jax
+@pytest.mark.parametrize("name", sorted({*FUNCTIONS} - {"exp2", "log2", "erfc"}))
+@pytest.mark.parametrize("accuracy", ACCURACIES[:2])
+def test_the_accuracy_is_a_parameter_that_the_compiler_reads(name, accuracy):
+    def texts(lib):
+        given = eval(f"lib.lax.{accuracy}", {"lib": lib})
+        function = lib.jit(lambda x: getattr(lib.lax, name)(x, accuracy=given))
+        lowered = function.lower(np.float32(0.5)).as_text()
+        (eqn,) = lib.make_jaxpr(function)(0.5).eqns[0].params["jaxpr"].eqns
+        attributes = re.findall(r"result_accuracy = .*>>", lowered)
+        return eqn.primitive.name, str(eqn.params["accuracy"]), attributes
+
+    ours, theirs = texts(glassjax), texts(jax)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_a_function_with_an_accuracy_is_transformed_as_without(name, dtype):
+    x = np.array([0.5, 0.75], dtype)
+    if dtype == "complex64":
+        if name in ("cbrt", "erfc"):
+            return
+        x = x + np.array([0.25j, -0.5j], dtype)
+
+    def transformed(**accuracy):
+        def function(x):
+            return getattr(lax, name)(x, **accuracy)
+
+        slopes = glassjax.vmap(glassjax.grad(function, holomorphic=dtype == "complex64"))
+        return (
+            function(x),
+            glassjax.vmap(function)(x),
+            glassjax.jvp(function, (x,), (x,)),
+            slopes(x),
+        )
+
+    found = transformed(accuracy=lax.AccuracyMode.HIGHEST)
+    expected = transformed()
+    for value, other in zip(*map(glassjax.tree.leaves, (found, expected)), strict=True):
+        np.testing.assert_allclose(value, other, rtol=1e-6, strict=True)

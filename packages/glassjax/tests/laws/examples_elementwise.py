@@ -65,7 +65,7 @@ UNARY = {
     "lgamma_of_64_bits": elementwise(math.lgamma),
     "one_minus_square": lambda x: 1 - x * x,
     "square": np.square,
-    "bell": lambda x: np.exp(-x * x),
+    "exp_neg_sq": lambda x: np.exp(-x * x),
     "sin_of_square": lambda x: np.sin(np.pi / 2 * x * x),
     "cos_of_square": lambda x: np.cos(np.pi / 2 * x * x),
     "i0": lambda x: np.i0(x.astype(float)),

@@ -10,11 +10,12 @@ import ml_dtypes
 import numpy as np
 
 import glassjax_stage2 as stage2
-from glassjax.lax import elementwise
+from glassjax.lax import elementwise, transcendental
 from glassjax.lax.conversion import bitcast_convert_type
 from glassjax.lax.elementwise import abs, sign, square, where
 from glassjax.lax.formulas import horner, in_32_bits_at_least, to_64_bits
-from glassjax.lax.transcendental import exp, log, sqrt, with_accuracy
+from glassjax.lax.series import polynomial
+from glassjax.lax.transcendental import elementary, exp, log, sqrt
 from glassjax.primitives import declare
 from glassjax.runtime.array import Array, ArrayLike, to_array
 from glassjax.runtime.jit import jit
@@ -24,25 +25,32 @@ from glassjax_stage2 import typeof
 # The error function, its complement and its inverse.
 
 
-def exp_of_square(x: Any, sign: float) -> Any:
-    """`exp(sign * x**2)`, without the rounding error of the square.
+def _gaussian(x: Any) -> Any:
+    """`exp(-x**2)`, without the rounding error of the square.
 
-    `x` is split in two, so that the square of the first part is exact (Moshier's Cephes, expx2).
+    The square of the leading digits of `x`, half of all, is exact. The others bring a factor that
+    is nearly 1: 1 and a series.
     """
-    x = where(abs(x) < 64.0, x, 64.0)  # the exponential of its square is 0 or infinite
-    first = elementwise.round(x * 128.0) / 128.0
-    rest = (x - first) * (x + first)
-    return exp(sign * square(first)) * exp(sign * rest)
+    dtype = typeof(x).dtype
+    is_wide = dtype.itemsize == 8
+    dropped, underflows, terms = (27, 28.0, 4) if is_wide else (12, 11.0, 5)
+    size = elementwise.min(*stage2.promote(abs(x), underflows))
+    bits: Any = np.uint64 if is_wide else np.uint32
+    mask = bits(2 ** (8 * dtype.itemsize) - 2**dropped)
+    leading = bitcast_convert_type(bitcast_convert_type(size, bits) & mask, dtype)
+    rest = size - leading
+    exact = leading * leading
+    rest = rest * (size + leading)
+    first = exp(-exact, accuracy=transcendental.AccuracyMode.HIGHEST)
+    exponent = -rest
+    series = polynomial(exponent, [1 / math.factorial(k) for k in range(1, terms + 1)])
+    return first + first * (exponent * series)
 
 
-def _exp_of_negative_square(x: Any) -> Any:
-    return where(x == x, exp_of_square(x, -1.0), math.nan)
-
-
-_bell: declare.Unary = declare.unary(
-    "bell",
+_exp_neg_sq: declare.Unary = declare.unary(
+    "exp_neg_sq",
     "",
-    hlo=in_32_bits_at_least(_exp_of_negative_square),
+    hlo=in_32_bits_at_least(_gaussian),
     kinds="f",
     # Where the Gaussian underflows, its derivative is 0, even for infinite x.
     jvp=lambda t, out, x: t * where(out == 0, 0, -2 * out * x),
@@ -58,11 +66,11 @@ erf = declare.unary(
     """,
     hlo="chlo.erf",
     kinds="f",
-    jvp=lambda t, out, x: t * (2 / math.sqrt(math.pi)) * _bell(x),
+    jvp=lambda t, out, x: 2 / math.sqrt(math.pi) * (t * _exp_neg_sq(x)),
 )
 
 
-erfc = with_accuracy(declare.unary(
+erfc = elementary(
     "erfc",
     """`1 - erf(x)`, accurate even where that is nearly 0.
 
@@ -71,8 +79,8 @@ erfc = with_accuracy(declare.unary(
     """,
     hlo="chlo.erfc",
     kinds="f",
-    jvp=lambda t, out, x: t * (-2 / math.sqrt(math.pi)) * _bell(x),
-))  # fmt: skip
+    jvp=lambda t, out, x: -2 / math.sqrt(math.pi) * (t * _exp_neg_sq(x)),
+)
 
 
 erf_inv = declare.unary(

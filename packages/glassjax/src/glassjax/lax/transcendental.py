@@ -14,23 +14,25 @@ import ml_dtypes
 import glassjax_stage2 as stage2
 from glassjax.lax import elementwise
 from glassjax.lax.elementwise import abs, one_minus_square, square, where
-from glassjax.primitives import declare
+from glassjax.primitives import declare, sparsity_rules
+from glassjax.primitives.sharding_rules import by_elements
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.lowering import own_lowering_rules
-from glassjax.runtime.operation import Operation, operation
-from glassjax_stage2 import ShapedArray, typeof
+from glassjax.runtime.operation import Operation, operation, require_kind
+from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.primitives import cos_p, sin_p
 from glassjax_stage2.source import name_of
+from glassjax_stage2.vmap_rules import elementwise as elementwise_vmap
 from glassjax_stage3 import lowering_rules
-from glassjax_stage3.lowering import FunctionBuilder, Value
+from glassjax_stage3.lowering import FunctionBuilder, Value, mlir_type
 from glassjax_stage4 import stop_gradient
 
 # `accuracy`: the error that users allow an elementary function of `lax`.
 
 
 class AccuracyMode(enum.Enum):
-    """The most exact implementation of a function, or the default one; here there is one only.
+    """The most exact implementation of a function, or the default one, where XLA has several.
 
     >>> lax.exp(0.0, accuracy=lax.AccuracyMode.HIGHEST)
     Array(1., dtype=float32, weak_type=True)
@@ -60,46 +62,108 @@ class Tolerance:
             raise ValueError(f"Tolerance: expected numbers that are not negative, found {self}")
 
 
+Accuracy = AccuracyMode | Tolerance
+
+
 class Elementary(Protocol):
     """A function of one array that takes `accuracy`."""
 
-    def __call__(
-        self, x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None
-    ) -> Array: ...
+    def __call__(self, x: ArrayLike, *, accuracy: Accuracy | None = None) -> Array: ...
 
 
-def with_accuracy(function: Callable[..., Any]) -> Elementary:
-    """`function`, an operation of one array, with the argument `accuracy`, which it checks.
+def with_accuracy(
+    hlo: str | declare.Rule, jvp: declare.Formula, kinds: str = "fc"
+) -> Callable[[Callable[..., Any]], Elementary]:
+    """Decorator: give an operation of one array, an elementwise primitive, the argument `accuracy`.
 
-    There is one implementation of each function, so that nothing else depends on it.
+    A call that sets it applies another primitive of the same name, which has that parameter: the
+    rules of the stages take none. It is declared when it is first used.
+
+    Arguments:
+        hlo: the operation of StableHLO, which says how accurate it is, or a lowering rule.
+        jvp: the formula `(t, out, x, accuracy)` of its tangent.
+        kinds: the kinds of dtypes that the primitive accepts.
     """
-    operation: Any = function
-    name = name_of(function)
+    is_said = isinstance(hlo, str) and hlo != "logistic" and not hlo.startswith("chlo.")
 
-    def accurate(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
-        if not (accuracy is None or isinstance(accuracy, AccuracyMode | Tolerance)):
-            raise NotImplementedError(
-                f"{name}: accuracy must be an AccuracyMode, a Tolerance or None, found "
-                f"{shown(accuracy)}"
+    def decorate(function: Callable[..., Any]) -> Elementary:
+        operation: Any = function
+        plain = operation.__wrapped__
+        name = name_of(function)
+
+        @functools.cache
+        def accurate_primitive() -> Primitive:
+            primitive = Primitive(name)
+            plain_lower = declare.lower_by_primitives(plain)
+
+            def accurate_type(x: ShapedArray, accuracy: Accuracy) -> list[ShapedArray]:
+                require_kind(name, kinds, x)
+                return [x]
+
+            def accurate_lower(
+                b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, accuracy: Accuracy
+            ) -> Any:
+                (out,) = out_avals
+                if not is_said or accuracy is AccuracyMode.DEFAULT or out.dtype.kind == "c":
+                    return plain_lower(b, out_avals, x)
+                return b.emit(f"stablehlo.{hlo} {x.name} {_hlo(accuracy)} : {mlir_type(out)}", out)
+
+            declare.declare(
+                primitive,
+                abstract_eval=accurate_type,
+                lower=accurate_lower,
+                vmap=elementwise_vmap(primitive),
+                sharding=by_elements(primitive),
+                sparsity=sparsity_rules.by_elements,
+                jvp=(jvp,),
             )
-        out: Array = operation.__wrapped__(x)
-        return out
+            return primitive
 
-    names = "__module__", "__name__", "__qualname__", "__doc__"
-    wrapped = functools.update_wrapper(accurate, operation.__wrapped__, names)
-    del wrapped.__wrapped__  # `inspect.signature` would follow it to another signature
-    return Operation(wrapped, "accuracy")
+        def accurate(x: ArrayLike, *, accuracy: Accuracy | None = None) -> Array:
+            if accuracy is None:
+                return plain(x)
+            if not isinstance(accuracy, Accuracy):
+                raise NotImplementedError(
+                    f"{name}: accuracy must be an AccuracyMode, a Tolerance or None, found "
+                    f"{shown(accuracy)}"
+                )
+            return bind1(accurate_primitive(), x, accuracy=accuracy)
+
+        names = "__module__", "__name__", "__qualname__", "__doc__"
+        wrapped = functools.update_wrapper(accurate, plain, names)
+        del wrapped.__wrapped__  # `inspect.signature` would follow it to another signature
+        return Operation(wrapped, "accuracy")
+
+    return decorate
 
 
-def elementary(name: str, doc: str, **rules: Any) -> Elementary:
+def _hlo(accuracy: Accuracy) -> str:
+    """The attribute of an operation of StableHLO."""
+    if isinstance(accuracy, AccuracyMode):
+        given, mode = "", accuracy.name
+    else:
+        given = f"atol = {accuracy.atol:e}, rtol = {accuracy.rtol:e}, ulps = {accuracy.ulps}, "
+        mode = "TOLERANCE"
+    mode = f"#stablehlo.result_accuracy_mode<{mode}>"
+    return f"{{result_accuracy = #stablehlo.result_accuracy<{given}mode = {mode}>}}"
+
+
+def elementary(
+    name: str, doc: str, *, hlo: str | declare.Rule, jvp: declare.Formula, kinds: str = "fc"
+) -> Elementary:
     """Declare a primitive as `unary` does; its function takes `accuracy`."""
-    return with_accuracy(declare.unary(name, doc, **rules))
+    plain = declare.unary(name, doc, hlo=hlo, kinds=kinds, jvp=jvp)
+    return with_accuracy(hlo, lambda t, out, x, accuracy: jvp(t, out, x), kinds)(plain)
 
 
 # Roots, exponentials, logarithms, trigonometric and hyperbolic functions.
 
 
-@with_accuracy
+def _sin_jvp(t: Any, out: Any, x: Any, accuracy: Accuracy) -> Any:
+    return t * cos(x, accuracy=accuracy)
+
+
+@with_accuracy("sine", _sin_jvp)
 @operation(kinds="fc")
 def sin(x: ArrayLike) -> Array:
     """The sine of `x`.
@@ -110,7 +174,7 @@ def sin(x: ArrayLike) -> Array:
     return stage2.sin(x)
 
 
-@with_accuracy
+@with_accuracy("cosine", lambda t, out, x, accuracy: -(t * sin(x, accuracy=accuracy)))
 @operation(kinds="fc")
 def cos(x: ArrayLike) -> Array:
     """The cosine of `x`.
@@ -121,7 +185,7 @@ def cos(x: ArrayLike) -> Array:
     return stage2.cos(x)
 
 
-@with_accuracy
+@with_accuracy("exponential", lambda t, out, x, accuracy: t * out)
 @operation(kinds="fc")
 def exp(x: ArrayLike) -> Array:
     """The exponential of `x`.
@@ -132,7 +196,7 @@ def exp(x: ArrayLike) -> Array:
     return stage2.exp(x)
 
 
-@with_accuracy
+@with_accuracy("log", lambda t, out, x, accuracy: t / x)
 @operation(kinds="fc")
 def log(x: ArrayLike) -> Array:
     """The natural logarithm of `x`.
