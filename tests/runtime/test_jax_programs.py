@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import pkgutil
+from functools import partial
 
 import jax
 import jax.scipy.signal
@@ -15,9 +16,14 @@ import glassjax
 import glassjax.scipy
 from glassjax import jax_programs
 from glassjax.extend.core import nested_calls
+from glassjax.jax_programs.derivatives import jvp_rules_of_jax as rules
 
-# For each function of a room, an expression whose program has it.
+# For each function of a room, or rule of a primitive, an expression whose program has it.
 EXAMPLES = {
+    "derivatives.cumlogsumexp": "lax.cumlogsumexp(m, axis=1)",
+    "derivatives.cumprod": "lax.cumprod(m, axis=1, reverse=True)",
+    "derivatives.pow": "x**y + 2.0**x",
+    "derivatives.reduce_prod": "m.prod(0) * lax.reduce_prod(m, (0, 1))",
     "linalg._solutions": "jnp.linalg.solve(m, m @ m + 1)",
     "numpy.select": "jnp.select([x < 0.3, x > 0.6], [x, 2 * y], -x)",
 }
@@ -25,6 +31,7 @@ EXAMPLES = {
 ROOMS = [
     importlib.import_module(f"{jax_programs.__name__}.{room.name}")
     for room in pkgutil.iter_modules(jax_programs.__path__)
+    if room.name != "derivatives"
 ]
 
 
@@ -40,13 +47,19 @@ def test_each_function_has_an_example_that_it_writes(monkeypatch):
         return note
 
     functions = {
-        f"{room.__name__.rpartition('.')[2]}.{name}": (room, name, function)
+        f"derivatives.{primitive}": (partial(monkeypatch.setitem, rules, primitive), rule)
+        for primitive, rule in rules.items()
+    } | {
+        f"{room.__name__.rpartition('.')[2]}.{name}": (
+            partial(monkeypatch.setattr, room, name),
+            function,
+        )
         for room in ROOMS
         for name, function in inspect.getmembers(room, inspect.isfunction)
         if function.__module__ == room.__name__
     }
-    for key, (room, name, function) in functions.items():
-        monkeypatch.setattr(room, name, noted(key, function))
+    for key, (replace, function) in functions.items():
+        replace(noted(key, function))
     assert EXAMPLES.keys() == functions.keys()
     for key, expression in EXAMPLES.items():
         written.clear()

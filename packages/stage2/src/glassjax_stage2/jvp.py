@@ -37,13 +37,14 @@ class JVPTrace(Trace):
 
     transformation = "jvp"
     tracer = JVPTracer
+    rules = jvp_rules
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
         primals, tangents = self.unbox(args)
         if all(type(tangent) is Zero for tangent in tangents):
             return self.leave_to_parent(primitive, args, params)  # type: ignore[no-any-return]
         with on_behalf_of(user_source()), set_interpreter(self.parent):
-            outs, out_tangents = jvp_rules[primitive](primals, tangents, **params)
+            outs, out_tangents = self.rules[primitive](primals, tangents, **params)
             for out, tangent in zip(outs, out_tangents, strict=True):
                 check_out_tangent(primitive, tangent, out)
             return [self.box(x, t) for x, t in zip(outs, out_tangents, strict=True)]

@@ -26,9 +26,7 @@ defjvp(p.div_p, lambda t, out, x, y: div(t, y), lambda t, out, x, y: div(neg(mul
 defjvp(
     p.pow_p,
     # The slope of the power 0 is 0, even for infinite x.
-    lambda t, out, x, y: mul(
-        t, mul(y, power(where(eq(y, 0), 1, x), where(eq(y, 0), 1, sub(y, 1))))
-    ),
+    lambda t, out, x, y: mul(t, mul(y, power(where(eq(y, 0), 1, x), sub(y, 1)))),
     lambda t, out, x, y: mul(t, mul(out, log(where(eq(x, 0), 1, x)))),
 )
 

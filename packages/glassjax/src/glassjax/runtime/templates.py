@@ -376,6 +376,11 @@ class JVPTrace(Transforming, PlainJVPTrace):
 
     tracer: type[JVPTracer] = JVPTracer
 
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        if self.nests_calls:
+            self.rules = named("glassjax.jax_programs.derivatives", "jvp_rules_of_jax")
+
     def apply(self, template: Template, args: Sequence[Any], source: Source | None) -> list[Any]:
         apply, tracer = self.apply_below, self.tracer
         primals: list[Any] = []
