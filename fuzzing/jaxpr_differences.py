@@ -7,8 +7,6 @@ under a transformation, with calls nested as in JAX.
 DIFFERENT: dict[str, str] = {
     "only its derivatives differ: other formulas of the same functions": """
         lax.linalg.lu(m)
-        scipy.special.xlogy(x, y)
-        scipy.stats.gamma.logpdf(x, 2.0)
     """,
     "JAX gathers diagonals, adds terms that are 0, and symmetrizes what eigh reads half of": """
         lax.linalg.eigh(m)
@@ -20,12 +18,7 @@ DIFFERENT: dict[str, str] = {
         lax.linalg.qr(m)
         jnp.linalg.qr(m)
     """,
-    "JAX's slope of a quotient by its denominator underflows where that of ours does not": """
-        nn.soft_sign(x)
-        nn.softmax(x)
-    """,
     "only its derivatives differ: residuals of linear programs, or other formulas": """
-        lax.cumlogsumexp(x)
         jnp.cumprod(x)
     """,
     "fewer equations: one solve for two, one slice for a gather or scatter, no search for ties": """
@@ -89,11 +82,7 @@ DIFFERENT: dict[str, str] = {
         jnp.linalg.slogdet(m)
     """,
     "an own derivative: exact where that of the formula is not, or without zeros": """
-        jnp.logaddexp(x, y)
-        jnp.sinc(x)
         nn.gelu(x, approximate=False)
-        nn.log_sigmoid(x)
-        nn.softplus(x)
         scipy.special.betaln(x, y)
         scipy.stats.beta.logpdf(x, 2.0, 3.0)
     """,

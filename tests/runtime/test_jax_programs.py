@@ -22,9 +22,11 @@ from glassjax.jax_programs.derivatives import jvp_rules_of_jax as rules
 EXAMPLES = {
     "derivatives.cumlogsumexp": "lax.cumlogsumexp(m, axis=1)",
     "derivatives.cumprod": "lax.cumprod(m, axis=1, reverse=True)",
+    "derivatives.div": "nn.softmax(x) / (x + y)",
     "derivatives.pow": "x**y + 2.0**x",
     "derivatives.reduce_prod": "m.prod(0) * lax.reduce_prod(m, (0, 1))",
     "linalg._solutions": "jnp.linalg.solve(m, m @ m + 1)",
+    "numpy._share": "jnp.logaddexp(x, y) + jnp.logaddexp2(y, x)",
     "numpy.select": "jnp.select([x < 0.3, x > 0.6], [x, 2 * y], -x)",
 }
 

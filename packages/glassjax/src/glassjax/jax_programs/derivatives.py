@@ -34,6 +34,21 @@ class _OtherRules(Rules):
 jvp_rules_of_jax = _OtherRules("jvp", "jvp_rules_of_jax")
 
 
+# Quotients. The slope by the denominator, `-out / y` here, does not underflow.
+
+
+def _div_jvp(primals: Values, tangents: Values) -> Any:
+    (x, y), out = primals, lax.div(*primals)
+    by_x, by_y = tangents
+    terms = [] if type(by_x) is Zero else [by_x / y]
+    if type(by_y) is not Zero:
+        terms.append(-by_y * x * lax.integer_pow(y, -2))
+    return [out], [sum_of(terms, typeof(out), primals)]
+
+
+jvp_rules_of_jax[lax.div_p] = _div_jvp
+
+
 # Powers. The slope of the power 0 is 0 here, but NaN by JAX's formula where the base is 0.
 
 

@@ -1,5 +1,6 @@
 """JAX's programs of functions of `glassjax.numpy`."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,3 +17,11 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     conditions = [jnp.broadcast_to(each, shape) for each in [False, *condlist]]
     choices = [jnp.broadcast_to(each, shape) for each in promote(default, *choicelist)]
     return lax.select_n(jnp.argmax(jnp.stack(conditions), axis=0), *choices)
+
+
+def _share(x: Any, other: Any, out: Any, base: float = math.e) -> Any:
+    """The power of the base that is by how much `x` is larger than `out`; infinities are 0."""
+    finite = [
+        lax.select(jnp.equal(each, math.inf), lax.full_like(each, 0), each) for each in (x, out)
+    ]
+    return (lax.exp if base == math.e else lax.exp2)(lax.sub(*finite))

@@ -23,6 +23,7 @@ from glassjax.numpy.vectorize import vectorize
 from glassjax.primitives import declare
 from glassjax.runtime.array import Array, ArrayLike, require_no_out
 from glassjax.runtime.evaluation import evaluated_by_library
+from glassjax.runtime.nesting import written_in_jax
 from glassjax.runtime.operation import Operation, operation
 from glassjax.runtime.staging import ShapeDtypeStruct, eval_shape
 from glassjax.settings.number_types import letter_of, promote, require_promotable, weak_if_all_are
@@ -618,6 +619,7 @@ def _times(factor: float, x: Any) -> Any:
     return x if factor == 1 else factor * x
 
 
+@written_in_jax("numpy")
 def _share(x: Any, other: Any, out: Any, base: float = math.e) -> Any:
     """The part of `base**out` that `base**x` is; infinities are as far apart as their signs say.
 

@@ -8,9 +8,9 @@ programs that look for these calls find them in programs that are traced in `nes
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache, wraps
+from importlib import import_module
 from typing import Any, TypeVar
 
-from glassjax.settings.names import named
 from glassjax.settings.number_types import NumbersOption
 from glassjax_stage2 import Primitive
 from glassjax_stage2.shaped_array import dialect
@@ -126,7 +126,8 @@ def written_in_jax(room: str) -> Callable[[Function], Function]:
         @wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:
             if nests_calls():
-                return named(f"glassjax.jax_programs.{room}", function.__name__)(*args, **kwargs)
+                programs = import_module(f"glassjax.jax_programs.{room}")
+                return getattr(programs, function.__name__)(*args, **kwargs)
             return function(*args, **kwargs)
 
         return run  # type: ignore[return-value]

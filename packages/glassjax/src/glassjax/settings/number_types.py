@@ -253,6 +253,13 @@ class LibraryDialect(stage2.shaped_array.Dialect):
         keeping.converts_weak = False
         return keeping
 
+    @cached_property
+    def adding_plainly(self) -> LibraryDialect:
+        """These number types, but tangents are summed by `add`, as in the rules of users."""
+        adding = copy(self)
+        adding.function = lambda function: function
+        return adding
+
     def _let_only_users_be_checked(self) -> None:
         """Check the promotion of values that the user passes, but not of values computed from them.
 

@@ -25,6 +25,7 @@ from glassjax.runtime.array import is_evaluating, to_array, tree_to_arrays
 from glassjax.runtime.evaluation import CompileTimeTrace, evaluated_by_library
 from glassjax.runtime.refs import Ref, split_refs
 from glassjax.settings.names import PickledByName, counted, wraps
+from glassjax.settings.number_types import set_number_types
 from glassjax.transforms import linear_call
 from glassjax.transforms.backward_logs import log
 from glassjax.xla import trees
@@ -257,14 +258,16 @@ def custom_call(fun: linear_call.Flat, rule: Any, args: linear_call.Values, name
 def call_of(primitive: Primitive, args: linear_call.Values, params: dict[str, Any]) -> list[Any]:
     """The call of a primitive's program, with the derivative of the primitive.
 
-    As in the rules that users write, no tangent is a symbolic zero.
+    As in the rules that users write, no tangent is a symbolic zero, and `add` sums tangents.
     """
 
     def jvp(
         primals: linear_call.Values, tangents: linear_call.Values
     ) -> tuple[list[Any], list[Any]]:
         tangents = list(map(instantiate, tangents))
-        outs, out_tangents = stage2.jvp_rules[primitive](primals, tangents, **params)
+        here: Any = stage2.shaped_array.dialect()
+        with set_number_types(here.adding_plainly):
+            outs, out_tangents = stage2.jvp_rules[primitive](primals, tangents, **params)
         return list(outs), list(out_tangents)
 
     name, decomposition = primitive.name, decomposition_of(primitive)

@@ -46,7 +46,7 @@ _xlog1py_of = binary(
     kinds="f",
     jvp=(
         lambda t, out, x, y: t * lax.log1p(y),
-        lambda t, out, x, y: t * x / (y + 1.0),
+        lambda t, out, x, y: t * x / (1.0 + y),
     ),
 )
 _xlogx_of = unary(
