@@ -69,8 +69,6 @@ DIFFERENT: dict[str, str] = {
         jnp.piecewise(x, [x < 0.3, x > 0.3], [0.0, 1.0])
     """,
     "JAX's primitives that hold Python objects; here they are what these consist of": """
-        jnp.nonzero(b, size=2)
-        jnp.searchsorted(x, y)
         jnp.interp(x, x, y)
         jnp.unique(x, size=2)
     """,

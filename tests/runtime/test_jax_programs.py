@@ -10,9 +10,11 @@ import jax.scipy.signal
 import jax.scipy.stats
 import numpy as np
 import pytest
+from jaxprs_as_data import jaxpr_data
 from library_programs import WAYS, transformed
 
 import glassjax
+import glassjax.numpy as jnp
 import glassjax.scipy
 from glassjax import jax_programs
 from glassjax.extend.core import nested_calls
@@ -25,6 +27,8 @@ EXAMPLES = {
     "derivatives.div": "nn.softmax(x) / (x + y)",
     "derivatives.pow": "x**y + 2.0**x",
     "derivatives.reduce_prod": "m.prod(0) * lax.reduce_prod(m, (0, 1))",
+    "indexing.positions": "jnp.sin(y)[jnp.nonzero(x > 0.3, size=3, fill_value=1)[0]]",
+    "indexing.search": "jnp.searchsorted(x, y) * y",
     "linalg._solutions": "jnp.linalg.solve(m, m @ m + 1)",
     "numpy._share": "jnp.logaddexp(x, y) + jnp.logaddexp2(y, x)",
     "numpy.select": "jnp.select([x < 0.3, x > 0.6], [x, 2 * y], -x)",
@@ -87,3 +91,49 @@ def test_a_program_in_jaxs_form_computes_the_same(name, way):
         for x, y in zip(found, values, strict=True):
             assert (x.shape, x.dtype) == (y.shape, y.dtype)
             np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
+
+
+def test_searches_are_mapped_as_in_jax():
+    """Batches of sorted arrays, of queries, of both, and of neither."""
+    rows = np.sort(np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32))
+    x, queries = rows[0], rows[0, :, :2]
+
+    def programs(lib):
+        search, vmap = lib.numpy.searchsorted, lib.vmap
+        return [
+            (vmap(vmap(search)), rows, rows[..., :2]),
+            (vmap(search, (1, 1)), x.T, x.T),
+            (vmap(search, (0, None), 2), x, queries),
+            (vmap(vmap(search, (0, None)), (None, 0)), x, queries),
+            (vmap(vmap(search, (None, 0)), (0, None)), x, queries),
+            (vmap(vmap(search), (0, None)), rows, queries),
+            (vmap(vmap(search), (None, 0)), x, rows),
+            (vmap(lambda x: lib.numpy.nonzero(x, size=9, fill_value=9), 1), rows > 0),
+            (vmap(vmap(lambda x: lib.numpy.nonzero(x, size=2)), 2), rows > 0),
+        ]
+
+    for (function, *arguments), (theirs, *_) in zip(programs(glassjax), programs(jax), strict=True):
+        with nested_calls():
+            closed = glassjax.make_jaxpr(function)(*arguments)
+        assert jaxpr_data(closed) == jaxpr_data(jax.make_jaxpr(theirs)(*arguments))
+        run = glassjax.core.jaxpr_as_fun(closed)
+        for found in (run(*arguments), glassjax.jit(run)(*arguments)):
+            for x, y in zip(found, jax.tree.leaves(theirs(*arguments)), strict=True):
+                np.testing.assert_array_equal(x, y)
+
+
+def test_fill_values_are_mapped_with_some_axes_of_a_batch():
+    """JAX reshapes those of a second axis to a wrong size."""
+    x, fills = np.arange(24).reshape(2, 3, 4) % 5 > 3, np.arange(6).reshape(2, 3)
+
+    def find(x, fill):
+        return jnp.nonzero(x, size=3, fill_value=fill)[0]
+
+    for axes in [((0, 0), (0, 0)), ((0, None), (0, 0)), ((0, 0), (0, None)), ((None, 0), (0, 0))]:
+        function = glassjax.vmap(glassjax.vmap(find, axes[0]), axes[1])
+        batch = x if axes[0][0] == 0 else x[:, 0]
+        values = {((0, None), (0, 0)): fills[:, 0], ((0, 0), (0, None)): fills[0]}.get(axes, fills)
+        with nested_calls():
+            closed = glassjax.make_jaxpr(function)(batch, values)
+        (found,) = glassjax.core.eval_jaxpr(closed.jaxpr, closed.consts, batch, values)
+        np.testing.assert_array_equal(found, function(batch, values))

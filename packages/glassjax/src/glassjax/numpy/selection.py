@@ -14,6 +14,7 @@ from glassjax.errors import ConcretizationTypeError
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax.gathering import as_index, remainder
 from glassjax.numpy import cases, shapes
+from glassjax.numpy.creation import asarray
 from glassjax.numpy.dtypes import cast_into, default_int, warn_if_lossy
 from glassjax.numpy.elementwise import truth
 from glassjax.numpy.indexing import known_value, why_unknown
@@ -22,8 +23,8 @@ from glassjax.runtime.array import Array, ArrayLike, array, require_no_out
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.nesting import written_in_jax
 from glassjax.runtime.operation import operation
-from glassjax.settings.number_types import letter_of, promote
-from glassjax_stage2 import typeof
+from glassjax.settings.number_types import letter_of, promote, result_type
+from glassjax_stage2 import ShapedArray, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.functions import canonical_axes, canonical_axis
 from glassjax_stage2.promotion import cast
@@ -108,13 +109,19 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
             raise TypeError(f"nonzero: fill_value must be a real number, found {shown(fill)}")
     if size is None:
         size = int(np.count_nonzero(np.asarray(known)))
-    return _nonzero(a, [0 if fill is None else fill for fill in fills], size=size)
+    return _nonzero(a, [] if fill_value is None else list(fills), size=size)
 
 
 @operation(static="size")
 def _nonzero(a: Any, fills: list[Any], *, size: int) -> tuple[Any, ...]:
-    """The position of a nonzero element is the number of those before it."""
-    row = shapes.ravel(a)
+    out_type = result_type(ShapedArray((), default_int()), *map(typeof, fills))
+    return positions(a, [asarray(fill, out_type.dtype) for fill in fills], size, out_type.dtype)
+
+
+@written_in_jax("indexing")
+def positions(x: Any, fills: Sequence[Any], size: int, out_dtype: np.dtype[Any]) -> tuple[Any, ...]:
+    """The indices of nonzero elements: the position of each is the number of those before it."""
+    row = shapes.ravel(x)
     holds = row if typeof(row).dtype == np.bool_ else row != 0
     dtype = default_int()
     count = typeof(row).size
@@ -132,8 +139,10 @@ def _nonzero(a: Any, fills: list[Any], *, size: int) -> tuple[Any, ...]:
     )
     is_found = lax.iota(dtype, size) < total
     return tuple(
-        stage2.where(is_found, index, fill)
-        for index, fill in zip(unravel_index(found, shapes.shape(a)), fills, strict=True)
+        stage2.where(is_found, lax.convert_element_type(index, out_dtype), fill)
+        for index, fill in zip(
+            unravel_index(found, shapes.shape(x)), fills or [0] * typeof(x).ndim, strict=True
+        )
     )
 
 

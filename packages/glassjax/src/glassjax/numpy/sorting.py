@@ -15,6 +15,7 @@ from glassjax.lax.sorting import take_along
 from glassjax.numpy.cases import where
 from glassjax.numpy.dtypes import default_int, to_common_dtype
 from glassjax.runtime.array import Array, ArrayLike
+from glassjax.runtime.nesting import written_in_jax
 from glassjax.runtime.operation import operation
 from glassjax.settings.names import counted
 from glassjax.settings.number_types import letter_of
@@ -279,6 +280,12 @@ def searchsorted(
                 f"{typeof(sorter)}"
             )
         a = take_along(a, sorter, 0)
+    return search(a, v, side, method)
+
+
+@written_in_jax("indexing")
+def search(a: Any, v: Any, side: str, method: str) -> Any:
+    """`searchsorted` of arrays of one dtype."""
     shape, size = typeof(v).shape, typeof(a).shape[0]
     dtype = np.int64 if surely_at_least(size, 2**31) else np.int32
     if not size:

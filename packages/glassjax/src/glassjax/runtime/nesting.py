@@ -91,6 +91,11 @@ def nested_calls() -> Iterator[None]:
         yield
 
 
+def flat_calls() -> AbstractContextManager[None]:
+    """A context in which library functions are not calls, as by default."""
+    return _option.override(False)
+
+
 class Stagings:
     """The staging of programs for readers.
 

@@ -206,6 +206,8 @@ def printed(eqn: JaxprEqn) -> tuple[str, Params]:
     params = eqn.params if isinstance(eqn, PrintedEqn) else jax_params.written(eqn)
     if name in _RULES:
         params = _RULES[name](params, eqn)
+    if name == "call_hi_primitive":
+        return type(params["_prim"]).__name__, params["_prim"].params
     ordered = dict(sorted(params.items()))
     if name == "psum" and any(x.aval.axis.checked for x in eqn.invars[1:]):  # type: ignore[attr-defined]
         name = "psum_invariant"
