@@ -63,8 +63,6 @@ DIFFERENT: dict[str, str] = {
     "fewer equations: JAX reads a whole matrix, or puts all choices into an array": """
         jnp.diag(m)
         jnp.trace(m)
-        jnp.select([b], [x], y)
-        scipy.stats.uniform.logpdf(x)
         jnp.percentile(x, 50)
         jnp.piecewise(x, [x < 0.3, x > 0.3], [0.0, 1.0])
     """,

@@ -19,6 +19,7 @@ import glassjax.scipy
 from glassjax import jax_programs
 from glassjax.extend.core import nested_calls
 from glassjax.jax_programs.derivatives import jvp_rules_of_jax as rules
+from glassjax.settings.names import named
 
 # For each function of a room, or rule of a primitive, an expression whose program has it.
 EXAMPLES = {
@@ -43,6 +44,7 @@ ROOMS = [
 
 def test_each_function_has_an_example_that_it_writes(monkeypatch):
     glassjax.clear_caches()
+    named.cache_clear()  # of the functions that the noting ones replace
     written = set()
 
     def noted(name, function):

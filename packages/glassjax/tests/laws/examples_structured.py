@@ -161,6 +161,11 @@ FUNCTIONS = {
         [(2,), (2,), (), (2,)],
         (*SMOOTH, I32),
     ),
+    "select_n": (
+        [lambda x, y: lax.select_n(np.array([2, 0, 1]), x, y, 2 * x)],
+        [(3,), (3,)],
+        (*SMOOTH, I32),
+    ),
     "split": ([swap_parts], [(2, 3)], (*SMOOTH, I32)),
     "stack": ([lambda x, y: lax.stack([x, 2 * y], 1)], [(2,), (2,)], (*SMOOTH, I32)),
     "unstack": ([lambda x: lax.unstack(x, 1)[2]], [(2, 3)], (*SMOOTH, I32)),

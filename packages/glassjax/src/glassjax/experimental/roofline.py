@@ -394,9 +394,9 @@ _ELEMENTWISE = """
 """
 _CUMULATIVE = "cummax cummin cumprod cumsum cumlogsumexp"
 _SCATTERS = "scatter-add scatter-max scatter-min scatter-mul"
-_BY_NAME = {primitive.name: primitive for primitive in all_primitives()}
+_ALL = all_primitives()
 
-for _primitive in all_primitives():
+for _primitive in _ALL:
     register_standard_roofline(_primitive)
 
 
@@ -404,8 +404,9 @@ def _rule(names: str) -> Callable[[Rule], Rule]:
     """Decorator: the function is the rule of these primitives."""
 
     def register(rule: Rule) -> Rule:
-        for name in names.split():
-            register_roofline(_BY_NAME[name])(rule)
+        for primitive in _ALL:  # two are called `select_n`
+            if primitive.name in names.split():
+                register_roofline(primitive)(rule)
         return rule
 
     return register

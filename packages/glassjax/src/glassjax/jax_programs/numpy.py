@@ -14,9 +14,10 @@ from glassjax.settings.number_types import promote
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
     """The choice at the place of the first true condition, counted from the default at 0."""
     shape = np.broadcast_shapes(*map(np.shape, [*condlist, *choicelist, default]))
-    conditions = [jnp.broadcast_to(each, shape) for each in [False, *condlist]]
+    conditions = jnp.stack([jnp.broadcast_to(each, shape) for each in [False, *condlist]])
+    number = jnp.argmax(conditions, axis=0)
     choices = [jnp.broadcast_to(each, shape) for each in promote(default, *choicelist)]
-    return lax.select_n(jnp.argmax(jnp.stack(conditions), axis=0), *choices)
+    return lax.select_n(number, *choices)
 
 
 def _share(x: Any, other: Any, out: Any, base: float = math.e) -> Any:

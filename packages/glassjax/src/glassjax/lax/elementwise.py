@@ -28,9 +28,11 @@ from glassjax_stage2 import Primitive, ShapedArray, bind1, typeof
 from glassjax_stage2.functions import ints
 from glassjax_stage2.primitives import div_p, pow_p
 from glassjax_stage2.shaped_array import dialect
+from glassjax_stage2.tangent import instantiate
 from glassjax_stage2.vmap_rules import elementwise
 from glassjax_stage3.abstract_eval import arithmetic
 from glassjax_stage3.lowering import FunctionBuilder, Value, mlir_type
+from glassjax_stage4 import UndefPrimal
 
 # Arithmetic, element by element.
 
@@ -310,7 +312,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20]))
     Array([ 1, 20], dtype=int32)
     """
-    _require_cases(pred, on_false, on_true)
+    _require_cases(*map(typeof, (pred, on_false, on_true)))
     return select_n(pred, on_false, on_true)
 
 
@@ -331,7 +333,7 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     >>> lax.select_n(which, 5 * ones, 6 * ones, 7 * ones)
     Array([7, 5, 6], dtype=int32)
     """
-    _require_cases(which, *cases)
+    _require_cases(*map(typeof, (which, *cases)))
     dtype = typeof(which).dtype
     if not cases:
         raise ValueError("select_n: expected at least one case, found none")
@@ -341,23 +343,61 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
         if len(cases) > 2:
             raise TypeError(f"select_n: booleans choose between 2 cases, found {len(cases)}")
         return stage2.select_n(which, *cases) if len(cases) == 2 else cases[0]  # type: ignore[return-value]
-    return _select_by_number(which, 0, cases)
+    return bind1(select_numbered_p, which, *cases)
 
 
-def _require_cases(which: Any, *cases: Any) -> None:
+def _require_cases(which: ShapedArray, *cases: ShapedArray) -> None:
     """Raise TypeError if operands of a selection differ in shape; the condition may be a scalar."""
-    operands = cases if not typeof(which).shape else (which, *cases)
-    require_shapes_alike("select_n", *map(typeof, operands))
+    require_shapes_alike("select_n", *(cases if not which.shape else (which, *cases)))
 
 
-def _select_by_number(which: Any, first: int, cases: Sequence[Any]) -> Any:
+# Stage 2 has the primitive of booleans, and of two cases.
+select_numbered_p = Primitive("select_n")
+
+
+def _numbered_type(which: ShapedArray, *cases: ShapedArray) -> list[ShapedArray]:
+    require_dtypes_alike("select_n", *cases)
+    _require_cases(which, *cases)
+    return [next((case for case in cases if not case.weak_type), cases[0])]
+
+
+def _select_numbered(which: Any, *cases: Any, first: int = 0) -> list[Any]:
     """Halve the cases, so that the chain of selections is short."""
     if len(cases) == 1:
-        return cases[0]
+        return [*cases]
     middle = len(cases) // 2
-    low = _select_by_number(which, first, cases[:middle])
-    high = _select_by_number(which, first + middle, cases[middle:])
-    return stage2.select_n(stage2.le(first + middle, which), low, high)
+    (low,) = _select_numbered(which, *cases[:middle], first=first)
+    (high,) = _select_numbered(which, *cases[middle:], first=first + middle)
+    return [stage2.select_n(stage2.le(first + middle, which), low, high)]
+
+
+def _numbered_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    out = bind1(select_numbered_p, *primals)
+    return [out], [bind1(select_numbered_p, primals[0], *map(instantiate, tangents[1:]))]
+
+
+def _numbered_transpose(cts: Sequence[Any], which: Any, *cases: Any) -> list[Any]:
+    zero = full_like(cts[0], 0)
+    which = clamp(0, which, len(cases) - 1)
+    back = [
+        stage2.select_n(stage2.eq(which, number), zero, cts[0])
+        if isinstance(case, UndefPrimal)
+        else None
+        for number, case in enumerate(cases)
+    ]
+    return [None, *back]
+
+
+declare.declare(
+    select_numbered_p,
+    abstract_eval=_numbered_type,
+    lower=declare.lower_by(_select_numbered),
+    vmap=elementwise(select_numbered_p, fills=True),
+    sharding=by_elements(select_numbered_p),
+    reduction=reduction_rules.selection,
+    jvp=_numbered_jvp,
+    transpose=_numbered_transpose,
+)
 
 
 @operation

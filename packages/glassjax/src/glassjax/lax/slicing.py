@@ -586,10 +586,12 @@ def _stacked(*operands: Any, axis: int) -> list[Any]:
 
 
 def _stack_vmap(batch_axis: BatchAxis, values: Values, dims: _Dims, *, axis: int) -> Batched:
-    xs = [move_batch_dim(x, batch_axis, dim, 0) for x, dim in zip(values, dims, strict=True)]
-    if axis == 0:
-        return bind(stack_p, *xs, axis=0), [1]
-    return bind(stack_p, *xs, axis=axis + 1), [0]
+    first = dims[0]
+    if first is None or any(dim != first for dim in dims):
+        xs = [move_batch_dim(x, batch_axis, dim, 0) for x, dim in zip(values, dims, strict=True)]
+        return bind(stack_p, *xs, axis=axis + 1), [0]
+    is_before = axis <= first
+    return bind(stack_p, *values, axis=axis + (not is_before)), [first + is_before]
 
 
 def _stack_jvp(primals: Values, tangents: Values, *, axis: int) -> tuple[list[Any], list[Any]]:

@@ -115,7 +115,7 @@ def _conversion(
     return rule(primitive, in_avals, states, params)
 
 
-def _selection(
+def selection(
     primitive: Primitive, in_avals: Avals, states: States, params: dict[str, Any]
 ) -> Reduction:
     if states[0].unreduced:
@@ -163,4 +163,4 @@ sharded.reduction_rules[p.mul_p] = bilinear
 sharded.reduction_rules[p.div_p] = _division
 sharded.reduction_rules[p.dot_general_p] = _dot_general
 sharded.reduction_rules[p.convert_element_type_p] = _conversion
-sharded.reduction_rules[p.select_n_p] = _selection
+sharded.reduction_rules[p.select_n_p] = selection

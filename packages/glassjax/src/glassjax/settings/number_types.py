@@ -260,6 +260,11 @@ class LibraryDialect(stage2.shaped_array.Dialect):
         adding.function = lambda function: function
         return adding
 
+    def number(self, x: Any, target: ShapedArray) -> Any:
+        if self.converts_weak and not target.weak_type:
+            return self.scalar(x, target.dtype)
+        return super().number(x, target)
+
     def _let_only_users_be_checked(self) -> None:
         """Check the promotion of values that the user passes, but not of values computed from them.
 
