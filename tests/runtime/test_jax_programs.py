@@ -30,7 +30,8 @@ EXAMPLES = {
     "derivatives.reduce_prod": "m.prod(0) * lax.reduce_prod(m, (0, 1))",
     "indexing.positions": "jnp.sin(y)[jnp.nonzero(x > 0.3, size=3, fill_value=1)[0]]",
     "indexing.search": "jnp.searchsorted(x, y) * y",
-    "linalg._solutions": "jnp.linalg.solve(m, m @ m + 1)",
+    "linalg._slogdet": "jnp.linalg.slogdet(m @ m - 2)",
+    "linalg._solutions": "jnp.linalg.solve(m, m[:, :2] + 1)",
     "numpy._share": "jnp.logaddexp(x, y) + jnp.logaddexp2(y, x)",
     "numpy.select": "jnp.select([x < 0.3, x > 0.6], [x, 2 * y], -x)",
 }
@@ -64,7 +65,7 @@ def test_each_function_has_an_example_that_it_writes(monkeypatch):
         )
         for room in ROOMS
         for name, function in inspect.getmembers(room, inspect.isfunction)
-        if function.__module__ == room.__name__
+        if function.__module__ == room.__name__ and not name.endswith("_jvp")  # in the others
     }
     for key, (replace, function) in functions.items():
         replace(noted(key, function))

@@ -100,6 +100,7 @@ UNARY = {
     "real": np.real,
     "imag": np.imag,
     "conj": np.conj,
+    "copy": np.copy,
 }
 BINARY = {**examples_elementwise.BINARY, "complex": lambda x, y: x + 1j * y}
 REDUCTIONS = {

@@ -528,6 +528,23 @@ declare.declare(
 )
 
 
+# Copies. XLA decides about memory, so that the primitive is for readers of programs alone.
+
+
+copy_p = Primitive("copy")
+declare.declare(
+    copy_p,
+    abstract_eval=lambda x: [x],
+    lower=lambda b, out_avals, x: [x],
+    vmap=elementwise(copy_p),
+    sharding=by_elements(copy_p),
+    sparsity=sparsity_rules.by_elements,
+    reduction=reduction_rules.linear,
+    jvp=(lambda t, out, x: bind1(copy_p, t),),
+    transpose=(lambda ct, x: bind1(copy_p, ct),),
+)
+
+
 # The larger and the smaller of two numbers, and clamping to a range.
 
 

@@ -16,6 +16,7 @@ from glassjax.dimensions.slices import range_length
 from glassjax.errors.arguments import checking_arguments, require_flags
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax.conversion import convert_silently
+from glassjax.lax.elementwise import copy_p
 from glassjax.lax.placement import placed_result
 from glassjax.lax.shapes import Filling, filled, filled_like, sizes_of
 from glassjax.numpy import shapes
@@ -23,9 +24,10 @@ from glassjax.numpy.dtypes import default_float, default_int
 from glassjax.numpy.shapes import shape
 from glassjax.runtime import array as arrays
 from glassjax.runtime.evaluation import evaluated_by_library
+from glassjax.runtime.nesting import nests_calls
 from glassjax.runtime.operation import operation
 from glassjax.settings.number_types import letter_of, promote, require_promotable, warn_of_lost_part
-from glassjax_stage2 import Tracer, tree_leaves, typeof
+from glassjax_stage2 import Tracer, bind1, tree_leaves, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.functions import ints, one_int
 from glassjax_stage2.promotion import broadcast_shapes, cast, to_inexact
@@ -77,7 +79,9 @@ def array(
     if copy is not True:
         require_flags("array", copy=copy)
     out = _asarray(object, dtype, order, ndmin, device, out_sharding)
-    return arrays.in_own_memory(out) if copy and isinstance(object, arrays.Array) else out
+    if not copy or not isinstance(object, arrays.Array):
+        return out
+    return bind1(copy_p, out) if nests_calls() else arrays.in_own_memory(out)
 
 
 def _asarray(

@@ -188,7 +188,9 @@ def fmod(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 def _divisor(x: Any) -> Any:
     """`x`; for integers with 0 replaced by 1, so that the remainder is 0."""
-    return where(stage2.eq(x, 0), 1, x) if number_types.letter_of(typeof(x).dtype) in "iu" else x
+    dtype = typeof(x).dtype
+    is_integer = number_types.letter_of(dtype) in "iu"
+    return where(stage2.eq(x, 0), np.ones((), dtype)[()], x) if is_integer else x
 
 
 @operation

@@ -258,7 +258,12 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     if is_small and typeof(a).dtype.itemsize == 2:  # LAPACK lacks 16-bit dtypes
         found = det(a)
         return SlogdetResult(lax.sign(found), lax.log(lax.abs(found)))
-    return SlogdetResult(*bind(slogdet_p, matrices.matrices_of("slogdet", a, square=True)))
+    return SlogdetResult(*_slogdet(matrices.matrices_of("slogdet", a, square=True)))
+
+
+@written_in_jax("linalg")
+def _slogdet(a: Any) -> Any:
+    return bind(slogdet_p, a)
 
 
 det_p = Primitive("det")

@@ -352,7 +352,9 @@ def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Ar
     >>> jnp.count_nonzero(jnp.array([[0, 7], [3, 5]]), axis=1)
     Array([1, 2], dtype=int32)
     """
-    return sum(stage2.ne(a, 0), axis, default_int(), keepdims=keepdims)
+    return sum(
+        stage2.ne(a, np.zeros((), typeof(a).dtype)[()]), axis, default_int(), keepdims=keepdims
+    )
 
 
 @operation(static=("axis", "keepdims"))
