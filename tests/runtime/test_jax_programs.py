@@ -26,8 +26,20 @@ EXAMPLES = {
     "derivatives.cumlogsumexp": "lax.cumlogsumexp(m, axis=1)",
     "derivatives.cumprod": "lax.cumprod(m, axis=1, reverse=True)",
     "derivatives.div": "nn.softmax(x) / (x + y)",
+    "derivatives.eigh": "lax.linalg.eigh(m + jnp.diag(x))",
+    "derivatives.lu": "[lax.linalg.lu((m @ m)[:, k:])[0] for k in (0, 1)]",
     "derivatives.pow": "x**y + 2.0**x",
+    "derivatives.qr": "jnp.linalg.qr(m @ m)",
     "derivatives.reduce_prod": "m.prod(0) * lax.reduce_prod(m, (0, 1))",
+    "derivatives.svd": """[
+        jnp.linalg.svd(part, full_matrices=False)
+        for a in [m + jnp.diag(x)]
+        for part in (a, a[:, 1:], a[1:])
+    ]""",
+    "derivatives.triangular_solve": """[
+        lax.linalg.triangular_solve(m, b, left_side=left, transpose_a=left, unit_diagonal=left)
+        for b, left in [(m @ m, True), (m[:2], False)]
+    ]""",
     "indexing.positions": "jnp.sin(y)[jnp.nonzero(x > 0.3, size=3, fill_value=1)[0]]",
     "indexing.search": "jnp.searchsorted(x, y) * y",
     "linalg._slogdet": "jnp.linalg.slogdet(m @ m - 2)",

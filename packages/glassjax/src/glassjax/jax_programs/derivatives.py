@@ -15,10 +15,13 @@ import numpy as np
 from glassjax import lax
 from glassjax import numpy as jnp
 from glassjax.lax.cumulative import stride_slice
-from glassjax_stage2 import Primitive, Zero, typeof
+from glassjax.lax.linalg import eigen, factorizations, matrices
+from glassjax.lax.linalg import solve as solves
+from glassjax.lax.linalg.matrices import matmul, mH
+from glassjax_stage2 import Primitive, Zero, bind, typeof
 from glassjax_stage2.jvp import jvp_flat, jvp_rules
 from glassjax_stage2.promotion import cast
-from glassjax_stage2.tangent import sum_of
+from glassjax_stage2.tangent import instantiate, sum_of
 from glassjax_stage2.trace import Rules
 
 Values = Sequence[Any]
@@ -115,3 +118,122 @@ for primitive, function in (
     (lax.cumlogsumexp_p, _cumulative(jnp.logaddexp)),
 ):
     jvp_rules_of_jax[primitive] = _derived(function, primitive.name)
+
+
+# Decompositions of matrices. JAX solves two triangular systems for one, symmetrizes what is
+# symmetric, reads diagonals by gathers, and adds terms that are 0 for real or square matrices.
+
+
+def _triangular_solve_jvp(primals: Values, tangents: Values, **params: Any) -> Any:
+    (a, b), (by_a, by_b) = primals, tangents
+    left = params["left_side"]
+
+    def solve(b: Any) -> Any:
+        return lax.linalg.triangular_solve(a, b, **params)
+
+    def multiply(t: Any) -> Any:
+        return matmul(t, x) if left else matmul(x, t)
+
+    x = solve(b)
+    is_narrow = typeof(x).shape[-1 if left else -2] < typeof(a).shape[-1]
+    terms = []
+    if type(by_a) is not Zero:
+        t = -solves.triangle_of(by_a, **params)
+        t = matrices.mT(t) if params["transpose_a"] else t
+        t = lax.conj(t) if params["conjugate_a"] else t
+        terms.append(solve(multiply(t)) if is_narrow else multiply(solve(t)))
+    if type(by_b) is not Zero:
+        terms.append(solve(by_b))
+    return [x], [sum_of(terms, typeof(x), primals)]
+
+
+def _exact(x: Any, y: Any) -> Any:
+    return jnp.matmul(x, y, precision="highest")
+
+
+def _diagonal(x: Any) -> Any:
+    places = lax.iota(np.int32, min(typeof(x).shape[-2:]))
+    return x.at[..., places, places].get(mode="promise_in_bounds")
+
+
+def _eigh_jvp(primals: Values, tangents: Values, **params: Any) -> Any:
+    v, w = bind(eigen.eigh_p, factorizations.symmetrized(primals[0]), **params)
+    unit = matrices.eye(typeof(v).shape[-2:], typeof(w).dtype)
+    gaps = lax.reciprocal(lax.expand_dims(w, [-2]) - lax.expand_dims(w, [-1]) + unit) - unit
+    in_basis = matmul(matmul(mH(v), instantiate(tangents[0])), v)
+    return [v, w], [matmul(v, gaps * in_basis), _diagonal(matrices.real_part(in_basis))]
+
+
+def _qr_jvp(primals: Values, tangents: Values, *, full_matrices: bool) -> Any:
+    (x,), t = primals, instantiate(tangents[0])
+    m, n = typeof(x).shape[-2:]
+    if m < n or (full_matrices and m > n):  # JAX does not differentiate these
+        return jvp_rules[factorizations.qr_p](primals, tangents, full_matrices=full_matrices)
+    q, r = bind(factorizations.qr_p, x, full_matrices=full_matrices)
+    by_r = lax.linalg.triangular_solve(r, t)
+    both = mH(q) @ by_r
+    below = matrices.tril(both, -1)
+    turn = below - mH(below)
+    turn = turn + matrices.eye((n, n), typeof(both).dtype) * (both - matrices.real_part(both))
+    return [q, r], [q @ (turn - both) + by_r, (both - turn) @ r]
+
+
+def _lu_jvp(primals: Values, tangents: Values) -> Any:
+    factors, *swaps = bind(factorizations.lu_p, *primals)
+    *lead, m, n = typeof(factors).shape
+    k, dtype = min(m, n), typeof(factors).dtype
+    zero, none = lax.full((), 0, dtype), [(0, 0, 0)] * len(lead)
+    lower = matrices.tril(factors[..., :k], -1)
+    lower = lax.pad(lower, zero, [*none, (0, 0, 0), (0, m - k, 0)]) + matrices.eye((m, m), dtype)
+    others = lax.pad(matrices.eye((n - k, n - k), dtype), zero, [(k, 0, 0)] * 2)
+    upper = matrices.triu(factors[..., :k, :])
+    upper = lax.pad(upper, zero, [*none, (0, n - k, 0), (0, 0, 0)]) + others
+    rows = jnp.vectorize(lambda t, at: t[at], signature="(m,n),(m)->(m,n)")
+    t = rows(instantiate(tangents[0]), swaps[1])
+    both = lax.linalg.triangular_solve(lower, t, left_side=True, lower=True, unit_diagonal=True)
+    both = lax.linalg.triangular_solve(upper, both)
+    change = _exact(lower, matrices.tril(both, -1)) + _exact(matrices.triu(both), upper)
+    return [factors, *swaps], [change, *map(Zero.like, swaps)]
+
+
+def _svd_jvp(
+    primals: Values, tangents: Values, *, full_matrices: bool, compute_uv: bool, **params: Any
+) -> Any:
+    (x,), t = primals, instantiate(tangents[0])
+    m, n = typeof(x).shape[-2:]
+    if compute_uv and full_matrices and m != n:
+        return jvp_rules[eigen.svd_p](primals, tangents, full_matrices=True, compute_uv=True)
+    s, u, vh = bind(eigen.svd_p, x, full_matrices=False, compute_uv=True, **params)
+    uh, v, row = mH(u), mH(vh), lax.expand_dims(s, [-2])
+    in_basis = _exact(_exact(uh, t), v)
+    s_dot = _diagonal(matrices.real_part(in_basis))
+    if not compute_uv:
+        return [s], [s_dot]
+    squares = (row + mH(row)) * (row - mH(row))
+    unit = matrices.eye([min(m, n)] * 2, typeof(s).dtype)
+    gaps = 1 / (squares + unit) - unit
+    by_columns, by_rows = row * in_basis, mH(row) * in_basis
+    is_zero = lax.convert_element_type(s == 0, typeof(s).dtype)
+    inverse = 1 / (s + is_zero) - is_zero
+    places = lax.iota(np.int32, min(m, n))
+    inverses = jnp.zeros_like(squares).at[..., places, places].set(inverse)
+    phases = 0.5 * (in_basis - mH(in_basis)) * inverses
+    u_dot = _exact(u, gaps * (by_columns + mH(by_columns)) + phases)
+    v_dot = _exact(v, gaps * (by_rows + mH(by_rows)))
+    if m > n:
+        rest = _exact(t, v)
+        u_dot = u_dot + (rest - _exact(u, _exact(uh, rest))) / row
+    if n > m:
+        rest = _exact(mH(t), u)
+        v_dot = v_dot + (rest - _exact(v, _exact(vh, rest))) / row
+    return [s, u, vh], [s_dot, u_dot, mH(v_dot)]
+
+
+for primitive, rule in (
+    (solves.triangular_solve_p, _triangular_solve_jvp),
+    (eigen.eigh_p, _eigh_jvp),
+    (eigen.svd_p, _svd_jvp),
+    (factorizations.lu_p, _lu_jvp),
+    (factorizations.qr_p, _qr_jvp),
+):
+    jvp_rules_of_jax[primitive] = rule

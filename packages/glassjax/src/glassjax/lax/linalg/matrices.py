@@ -100,8 +100,8 @@ def tril(x: Any, k: int = 0) -> Any:
 
 def triu(x: Any, k: int = 0) -> Any:
     """The matrices with zeros below the `k`-th diagonal."""
-    above = index(x, -1) >= index(x, -2) + k
-    return select(above, x, full_like(x, 0))
+    below = index(x, -2) + (k - 1) >= index(x, -1)
+    return select(below, full_like(x, 0), x)
 
 
 def eye_like(x: Any) -> Any:

@@ -140,6 +140,11 @@ def minus(tangent: Any, change: Any) -> Any:
     return stage2.neg(change) if type(tangent) is Zero else stage2.sub(tangent, change)
 
 
+def triangle_of(t: Any, *, lower: bool, unit_diagonal: bool, **params: bool) -> Any:
+    """The tangent of matrices less what a triangular solve does not read."""
+    return matrices.tril(t, -unit_diagonal) if lower else matrices.triu(t, int(unit_diagonal))
+
+
 def _triangular_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], **params: bool
 ) -> tuple[list[Any], list[Any]]:
@@ -148,8 +153,7 @@ def _triangular_jvp(
     x = bind1(triangular_solve_p, *primals, **params)
     t, change = tangents
     if type(t) is not Zero:
-        offset = 1 if params["unit_diagonal"] else 0
-        t = matrices.tril(t, -offset) if params["lower"] else matrices.triu(t, offset)
+        t = triangle_of(t, **params)
         t = matrices.mT(t) if params["transpose_a"] else t
         t = conj(t) if params["conjugate_a"] else t
         change = minus(
