@@ -1,5 +1,6 @@
 """JAX's programs of functions of linear algebra."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -85,3 +86,59 @@ def _slogdet_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 def _slogdet(a: Any) -> tuple[Any, Any]:
     """One decomposition and its derivative by a linear system."""
     return _slogdet_lu(a)
+
+
+@custom_jvp
+def _det_lu(a: Any) -> Any:
+    """A determinant, for 3 x 3 matrices by elimination with the largest pivots."""
+    if a.shape[-1] != 3:
+        sign, log = jnp.linalg.slogdet(a)
+        return sign * jnp.exp(log)
+
+    def larger_first(x: Any, y: Any, i: int, sign: Any) -> tuple[Any, Any, Any]:
+        swap = jnp.abs(y[i]) > jnp.abs(x[i])
+        larger, smaller = jnp.where(swap[None], y, x), jnp.where(swap[None], x, y)
+        return larger, smaller, jnp.where(swap, -sign, sign)
+
+    def shares(i: int, x: Any, *rows: Any) -> list[Any]:
+        pivot = jnp.where(x[i] == 0, 1, x[i])
+        return [jnp.where(x[i] == 0, 0, row[i] / pivot) for row in rows]
+
+    swap = jnp.abs(a[1, 0]) > jnp.abs(a[0, 0])
+    x, y = jnp.where(swap[None], a[1], a[0]), jnp.where(swap[None], a[0], a[1])
+    x, z, sign = larger_first(x, a[2], 0, jnp.where(swap, -1, 1))
+    share_y, share_z = shares(0, x, y, z)
+    y, z, sign = larger_first(y - share_y[None] * x, z - share_z[None] * x, 1, sign)
+    (share_z,) = shares(1, y, z)
+    last = z[2] - share_z * y[2]
+    return sign * x[0] * y[1] * last
+
+
+@_det_lu.defjvp
+def _det_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """The trace of the cofactors times the change, by factors whose last pivot is replaced."""
+    (a,), (change,) = primals, tangents
+    n = a.shape[-1]
+    factors, pivots, permutation = lax.linalg.lu(a)
+    diagonal = jnp.diagonal(factors, axis1=-2, axis2=-1)
+    swaps = jnp.count_nonzero(pivots != jnp.arange(n), axis=-1)
+    sign = (-2 * (swaps % 2) + 1).astype(a.dtype)
+    minors = jnp.cumprod(diagonal, axis=-1) * sign[None]
+    factors = factors.at[-1, -1].set(1 / minors[-2])
+    upper = partial(lax.linalg.triangular_solve, factors, left_side=True)
+    lax.iota("int32", 1)  # unused: the index of a batch
+    test = lax.squeeze(upper(jnp.ones(n, a.dtype)[:, None]), (1,))
+    is_singular = jnp.tile(jnp.any(jnp.isnan(test) | jnp.isinf(test))[None, None], (n, n))
+    rows = jnp.where(is_singular, jnp.zeros_like(change), change)[permutation]
+    rows = upper(rows, lower=True, unit_diagonal=True)
+    rows = jnp.concatenate([rows[:-1] * minors[-1][None, None], rows[-1:]])
+    rows = upper(rows)
+    rows = jnp.where(is_singular, jnp.zeros_like(rows), rows)
+    return minors[-1], jnp.trace(rows, axis1=-2, axis2=-1)
+
+
+def _det(a: Any) -> Any:
+    """One elimination for each matrix, and a derivative by cofactors."""
+    if a.ndim > 2:
+        return jnp.vectorize(_det, signature="(n,n)->()")(a)
+    return _det_lu(a)

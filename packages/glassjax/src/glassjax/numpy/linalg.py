@@ -299,25 +299,29 @@ def det(a: ArrayLike) -> Array:
     *lead, n, _ = typeof(a).shape
     if n == 0:
         return lax.full(lead, 1, typeof(a).dtype)
+    if n == 1:
+        return lax.convert_element_type(_entry(a, 0, 0), typeof(a).dtype)  # drops the weak type
+    if n == 2:
+        return _entry(a, 0, 0) * _entry(a, 1, 1) - _entry(a, 0, 1) * _entry(a, 1, 0)
+    return _det(a)
+
+
+def _entry(a: Any, i: int, j: int) -> Any:
+    *lead, n, _ = typeof(a).shape
+    zeros = [0] * len(lead)
+    part = lax.slice(a, [*zeros, i % n, j % n], [*lead, i % n + 1, j % n + 1])
+    return lax.reshape(part, lead)
+
+
+@written_in_jax("linalg")
+def _det(a: Any) -> Any:
+    n = typeof(a).shape[-1]
     if is_symbolic_dim(n) or n > 3:
         out = bind1(det_p, matrices.matrices_of("det", a))
         return lax.convert_element_type(out, typeof(out).dtype)  # drops the weak type
-    zeros = [0] * len(lead)
-
-    def minor_entry(i: int, j: int) -> Any:
-        part = lax.slice(a, [*zeros, i % n, j % n], [*lead, i % n + 1, j % n + 1])
-        return lax.reshape(part, lead)
-
-    if n == 1:
-        return lax.convert_element_type(minor_entry(0, 0), typeof(a).dtype)  # drops the weak type
-    if n == 2:
-        return minor_entry(0, 0) * minor_entry(1, 1) - minor_entry(0, 1) * minor_entry(1, 0)
     minors = [
-        minor_entry(0, j)
-        * (
-            minor_entry(1, j + 1) * minor_entry(2, j + 2)
-            - minor_entry(1, j + 2) * minor_entry(2, j + 1)
-        )
+        _entry(a, 0, j)
+        * (_entry(a, 1, j + 1) * _entry(a, 2, j + 2) - _entry(a, 1, j + 2) * _entry(a, 2, j + 1))
         for j in range(3)
     ]
     return lax.add(minors[0], minors[1]) + minors[2]
