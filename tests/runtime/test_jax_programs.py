@@ -47,6 +47,8 @@ EXAMPLES = {
     "linalg._solutions": "jnp.linalg.solve(m, m[:, :2] + 1)",
     "numpy._share": "jnp.logaddexp(x, y) + jnp.logaddexp2(y, x)",
     "numpy.select": "jnp.select([x < 0.3, x > 0.6], [x, 2 * y], -x)",
+    "special.betaln": "scipy.special.betaln(x, 4 * y) + scipy.special.betaln(x + 9, y)",
+    "special.gelu": "nn.gelu(x, approximate=False)",
 }
 
 ROOMS = [

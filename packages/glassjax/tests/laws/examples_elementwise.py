@@ -64,6 +64,7 @@ UNARY = {
     "lgamma": elementwise(math.lgamma),
     "lgamma_of_64_bits": elementwise(math.lgamma),
     "one_minus_square": lambda x: 1 - x * x,
+    "copy": np.copy,
     "square": np.square,
     "exp_neg_sq": lambda x: np.exp(-x * x),
     "sin_of_square": lambda x: np.sin(np.pi / 2 * x * x),

@@ -90,6 +90,27 @@ declare.declare(
 )
 
 
+copy_p = Primitive("copy")
+
+
+def copy(x: Any) -> Any:
+    """`x` as another value of a program, as in programs of JAX; nothing is copied."""
+    return bind1(copy_p, x)
+
+
+declare.declare(
+    copy_p,
+    abstract_eval=lambda x: [x],
+    lower=lambda b, out_avals, x: [x],
+    vmap=elementwise(copy_p),
+    sharding=by_elements(copy_p),
+    sparsity=sparsity_rules.by_elements,
+    reduction=reduction_rules.linear,
+    jvp=(lambda t, out, x: copy(t),),
+    transpose=(lambda ct, x: copy(ct),),
+)
+
+
 @operation(kinds="iufc")
 def sub(x: ArrayLike, y: ArrayLike) -> Array:
     """`x - y`.

@@ -19,6 +19,7 @@ from glassjax.lax.shapes import filled_like
 from glassjax.numpy import tanh
 from glassjax.primitives.declare import lower_by_primitives, unary
 from glassjax.runtime.array import Array, ArrayLike
+from glassjax.runtime.nesting import written_in_jax
 from glassjax.runtime.operation import operation
 from glassjax.settings import number_types
 from glassjax.settings.number_types import require_promotable
@@ -247,7 +248,7 @@ def _gelu_slope_series(terms: int = 14) -> list[float]:
     return coefficients[::-1]
 
 
-_gelu_of = with_derivatives("gelu", _gelu, _gelu_slope, _gelu_curvature)
+_gelu_of = written_in_jax("special")(with_derivatives("gelu", _gelu, _gelu_slope, _gelu_curvature))
 
 
 @operation

@@ -21,6 +21,7 @@ from glassjax.numpy.reductions import sum
 from glassjax.numpy.transcendental import real_arrays, real_floats, strong_floats
 from glassjax.primitives.declare import binary, lower_by_primitives, with_64_bits
 from glassjax.runtime.array import Array, ArrayLike, to_array
+from glassjax.runtime.nesting import written_in_jax
 from glassjax.runtime.operation import operation
 from glassjax_stage2 import typeof
 from glassjax_stage2.functions import full_like
@@ -460,6 +461,7 @@ _betaln_of = binary(
 
 
 @operation
+@written_in_jax("special")
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """The logarithm of the absolute value of the beta function.
 

@@ -26,10 +26,12 @@ def beta():
     """The beta distribution with the exponents `a - 1` and `b - 1`, from `loc` to `loc + scale`."""
 
     def logpdf(x, a, b, loc=0, scale=1):
-        z = (x - loc) / scale
-        logs = special.xlogy(a - 1, z) + special.xlog1py(b - 1, -z) - special.betaln(a, b)
-        out = jnp.where((x < loc) | (x > loc + scale), -jnp.inf, logs - jnp.log(scale))
-        return jnp.where((a <= 0) | (b <= 0) | (scale <= 0), jnp.nan, out)
+        log_factor, z = -special.betaln(a, b), (x - loc) / scale
+        logs = special.xlogy(stage2.sub(a, 1), z) + special.xlog1py(stage2.sub(b, 1), -z)
+        logs = log_factor + logs - jnp.log(scale)
+        out = jnp.where((x > stage2.add(loc, scale)) | (x < loc), -jnp.inf, logs)
+        is_undefined = stage2.le(a, 0) | stage2.le(b, 0) | stage2.le(scale, 0)
+        return jnp.where(is_undefined, jnp.nan, out)
 
     def cdf(x, a, b, loc=0, scale=1):
         return special.betainc(a, b, lax.clamp(*stage2.promote(0.0, (x - loc) / scale, 1.0)))
