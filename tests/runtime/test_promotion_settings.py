@@ -226,6 +226,7 @@ INSIDES = {
     "permutation": lambda n, lib: lib.random.permutation(lib.random.key(0), row),
     "orthogonal": lambda n, lib: lib.nn.initializers.orthogonal()(lib.random.key(0), (3, 3)),
     "cg": lambda n, lib: lib.scipy.sparse.linalg.cg(lambda x: n.matmul(square, x), row)[0],
+    "product of ranks": lambda n, lib: n.asarray(rows) @ n.asarray(row) @ rows,
     "index": lambda n, lib: n.asarray(rows)[ints[:2], ints[:2]],
     "update": lambda n, lib: n.asarray(rows).at[:, ints].add(1.0),
 }
@@ -233,6 +234,7 @@ TOGETHER = {
     "operator": lambda n, lib: n.asarray(ints) + row,
     "reflected": lambda n, lib: row * n.asarray(ints),
     "ranks": lambda n, lib: n.asarray(rows) < row,
+    "product": lambda n, lib: n.asarray(rows) @ n.asarray(ints),
     "jit": lambda n, lib: lib.jit(lambda x: x - row)(ints),
     "jit of ranks": lambda n, lib: lib.jit(lambda x: n.hypot(x, row))(rows),
     "grad": lambda n, lib: lib.grad(lambda x: n.sum(x * ints))(row),

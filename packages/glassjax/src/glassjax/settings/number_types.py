@@ -404,7 +404,7 @@ class LibraryDialect(stage2.shaped_array.Dialect):
                         f"of them, as in x.astype({str(other.dtype)!r})"
                     )
 
-    def check_promotion(self, *avals: ShapedArray) -> None:
+    def check_promotion(self, avals: Sequence[ShapedArray]) -> None:
         self.check_dtypes(avals)
         self.check_ranks(avals)
 
@@ -449,10 +449,13 @@ _OPERATORS = tuple(
 def check_operators_of_tracers() -> None:
     """Let operators of tracers check promotion from now on; operators of arrays always do."""
     for name in _OPERATORS:
-        setattr(Tracer, name, _checked_operator(getattr(Tracer, name)))
+        setattr(Tracer, name, _checked_operator(name, getattr(Tracer, name)))
 
 
-def _checked_operator(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _checked_operator(name: str, operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    is_product = "matmul" in name  # a matrix and a vector have a product
+    check = LibraryDialect.check_dtypes if is_product else LibraryDialect.check_promotion
+
     @wraps(operator)
     def checked_operator(x: Any, y: Any) -> Any:
         numbers = stage2.shaped_array.dialect()
@@ -461,7 +464,7 @@ def _checked_operator(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any
             and numbers.checks_operators
             and stage2.shaped_array.has_type(y)
         ):
-            numbers.check_promotion(typeof(x), typeof(y))
+            check(numbers, (typeof(x), typeof(y)))
         return operator(x, y)
 
     return checked_operator
@@ -730,7 +733,7 @@ def require_promotable(*operands: Any) -> None:
     """Raise an error if settings forbid promoting these arguments."""
     numbers = stage2.shaped_array.dialect()
     if getattr(numbers, "checks_arguments", False):
-        numbers.check_promotion(*map(typeof, operands))  # type: ignore[attr-defined]
+        numbers.check_promotion([typeof(x) for x in operands])  # type: ignore[attr-defined]
 
 
 def require_no_promotion(*operands: Any) -> None:
