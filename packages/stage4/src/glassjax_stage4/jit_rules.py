@@ -27,24 +27,24 @@ def _jit_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns
     """A call of the known half, and a call of the unknown half on its residuals."""
     jaxpr, name = eqn.params["jaxpr"], eqn.params["name"]
     parts = split_jaxpr(jaxpr, tuple(unknown_ins))
-    smaller, residuals = without_forwarded(parts.known, len(parts.residuals))
+    smaller, residuals = without_forwarded(parts.known, parts.unknown_outs.count(False))
     known = {"jaxpr": smaller, "name": name}
     unknown = {"jaxpr": parts.unknown, "name": name}
     return split_call(eqn, unknown_ins, parts.unknown_outs, residuals, known, unknown)
 
 
 @cached_by_jaxpr
-def without_forwarded(known: Jaxpr, count: int) -> tuple[Jaxpr, list[ShapedArray | int]]:
-    """A known half without results for residuals, its last `count` results, that are arguments.
+def without_forwarded(known: Jaxpr, first: int) -> tuple[Jaxpr, list[ShapedArray | int]]:
+    """A known half whose results from `first` on, the residuals, are not arguments or results.
 
     Returns:
-        The program, and for each residual its type, or the number of the argument.
+        The program, and for each residual its type, or its number among arguments and results.
     """
-    places: dict[Atom, int] = {var: place for place, var in enumerate(known.invars)}
-    first = len(known.outvars) - count
-    outs = [x for i, x in enumerate(known.outvars) if i < first or x not in places]
-    smaller = Jaxpr(known.constvars, known.invars, known.eqns, outs)
-    return smaller, [places.get(x, x.aval) for x in known.outvars[first:]]
+    outs, residuals = known.outvars[:first], known.outvars[first:]
+    places: dict[Atom, int] = {x: i for i, x in reversed([*enumerate([*known.invars, *outs])])}
+    new = [x for x in residuals if x not in places]
+    smaller = Jaxpr(known.constvars, known.invars, known.eqns, [*outs, *new])
+    return smaller, [places.get(x, x.aval) for x in residuals]
 
 
 partial_eval_rules[jit_p] = _jit_partial_eval

@@ -208,8 +208,8 @@ def split_call(
         unknown_ins: for each operand of the programs whether it is unknown.
         unknown_outs: for each result whether it is unknown.
         residuals: types of the residuals: the known half returns them last, the unknown half takes
-            them before its operands. A number stands for a known operand, which need not be
-            returned.
+            them before its operands. A number stands for a known operand or, after those, a known
+            result, which need not be returned again.
         known: the parameters of the known half.
         unknown: the parameters of the unknown half.
     """
@@ -217,11 +217,11 @@ def split_call(
     both, operands = eqn.invars[:count], eqn.invars[count:]
     ins_known, ins_unknown = partition(unknown_ins, operands)
     outs_known, outs_unknown = partition(unknown_outs, eqn.outvars)
-    kept = [ins_known[x] if isinstance(x, int) else Var(x) for x in residuals]
-    new, primitive = [var for var in kept if var not in ins_known], eqn.primitive
+    kept = [(*ins_known, *outs_known)[x] if isinstance(x, int) else Var(x) for x in residuals]
+    new = [var for var in kept if var not in (*ins_known, *outs_known)]
     return PartialEqns(
-        [JaxprEqn(primitive, [*both, *ins_known], [*outs_known, *new], known, eqn.source)],
-        JaxprEqn(primitive, [*both, *kept, *ins_unknown], outs_unknown, unknown, eqn.source),
+        [JaxprEqn(eqn.primitive, [*both, *ins_known], [*outs_known, *new], known, eqn.source)],
+        JaxprEqn(eqn.primitive, [*both, *kept, *ins_unknown], outs_unknown, unknown, eqn.source),
     )
 
 
