@@ -1,6 +1,7 @@
 """Derivatives of compiled functions: what is compiled, and how often."""
 
 import gc
+import re
 import weakref
 
 import numpy as np
@@ -89,6 +90,17 @@ def test_linearize_of_jit_runs_the_unknown_half_only(compiled):
     assert len(compiled) == 2
     assert "sine" in compiled[0]
     assert "sine" not in compiled[1]
+
+
+def test_a_residual_that_is_a_result_or_an_argument_is_not_returned_again(compiled):
+    def products(x):
+        y = exp(x)
+        return x * y, y
+
+    outs, f_vjp = vjp(jit(products), x3)
+    np.testing.assert_allclose(f_vjp((x3, x3))[0], (x3 * (1 + x3) + x3) * np.exp(x3))
+    (returned,) = re.findall(r"return (.*) :", compiled[0])
+    assert returned.count("%") == len(outs)
 
 
 def test_nothing_is_compiled_for_a_half_without_results(compiled):
