@@ -53,10 +53,6 @@ DIFFERENT: dict[str, str] = {
         jnp.percentile(x, 50)
         jnp.piecewise(x, [x < 0.3, x > 0.3], [0.0, 1.0])
     """,
-    "JAX's primitives that hold Python objects; here they are what these consist of": """
-        jnp.interp(x, x, y)
-        jnp.unique(x, size=2)
-    """,
     "a system is one primitive; JAX solves column by column, under transpositions and sorts": """
         scipy.linalg.expm(m)
     """,

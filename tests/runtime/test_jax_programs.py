@@ -40,6 +40,7 @@ EXAMPLES = {
         lax.linalg.triangular_solve(m, b, left_side=left, transpose_a=left, unit_diagonal=left)
         for b, left in [(m @ m, True), (m[:2], False)]
     ]""",
+    "indexing.on_lines": "jnp.interp(x, y[::-1], x, left=-1.0)",
     "indexing.positions": "jnp.sin(y)[jnp.nonzero(x > 0.3, size=3, fill_value=1)[0]]",
     "indexing.search": "jnp.searchsorted(x, y) * y",
     "linalg._det": "jnp.linalg.det(m @ m - 2)",

@@ -113,3 +113,14 @@ def positions(x: Any, fills: Sequence[Any], size: int, dtype: Any) -> Any:
 def search(x: Any, query: Any, side: str, method: str) -> Any:
     """The positions of queries in a sorted array, by one equation."""
     return SearchSorted.of(x, query, side=side, dimension=0, batch_dims=0, method=method)
+
+
+def on_lines(x: Any, xp: Any, fp: Any) -> Any:
+    """The values at `x` on the lines between points, which are read anew for each use."""
+    end = jnp.clip(jnp.searchsorted(xp, x, "right"), 1, xp.shape[0] - 1)
+    rise, run = fp[end] - fp[end - 1], xp[end] - xp[end - 1]
+    along = x - xp[end - 1]
+    is_point = jnp.abs(run) <= np.spacing(jnp.finfo(xp.dtype).eps)
+    return jnp.where(
+        is_point, fp[end - 1], fp[end - 1] + along / jnp.where(is_point, 1, run) * rise
+    )

@@ -16,9 +16,11 @@ from glassjax.lax.sorting import take_along
 from glassjax.numpy.cases import where
 from glassjax.numpy.dtypes import to_common_dtype
 from glassjax.numpy.elementwise import remainder
+from glassjax.numpy.indexing import getitem
 from glassjax.numpy.reductions import sum
 from glassjax.numpy.sorting import searchsorted
 from glassjax.runtime.array import Array, ArrayLike
+from glassjax.runtime.nesting import written_in_jax
 from glassjax.runtime.operation import operation
 from glassjax.settings.names import counted
 from glassjax.settings.number_types import promote, require_one_rank, result_type
@@ -275,6 +277,19 @@ def _interp(
         raise ValueError(f"interp: x and xp must be real, found {typeof(x)}")
     if period is not None:
         x, xp, fp = _one_period(x, xp, fp, period)
+    out = on_lines(x, xp, fp)
+    if period is None and not extrapolates[0]:
+        value = getitem(fp, 0) if left is None else left
+        out = where(x < getitem(xp, 0), value, out)
+    if period is None and not extrapolates[1]:
+        value = getitem(fp, -1) if right is None else right
+        out = where(x > getitem(xp, -1), value, out)
+    return out
+
+
+@written_in_jax("indexing")
+def on_lines(x: Any, xp: Any, fp: Any) -> Any:
+    """The values at `x` on the lines between points; the first and the last line continue."""
     count, shape = typeof(xp).shape[0], typeof(x).shape
     flat = stage2.reshape(x, (-1,))
     place = searchsorted(xp, flat, "right")
@@ -286,18 +301,7 @@ def _interp(
     # Where two points coincide, dividing by their distance would make derivatives NaN, too.
     is_point = lax.abs(width) <= np.spacing(finfo(typeof(xp).dtype).eps)
     part = (flat - x_start) / where(is_point, 1, width)
-    out = where(is_point, f_start, f_start + part * rise)
-    if period is None and not extrapolates[0]:
-        value = _single_element(fp, 0) if left is None else left
-        out = where(flat < _single_element(xp, 0), value, out)
-    if period is None and not extrapolates[1]:
-        value = _single_element(fp, count - 1) if right is None else right
-        out = where(flat > _single_element(xp, count - 1), value, out)
-    return lax.reshape(out, shape)
-
-
-def _single_element(x: Any, i: int) -> Any:
-    return lax.squeeze(lax.slice_in_dim(x, i, i + 1), (0,))
+    return lax.reshape(where(is_point, f_start, f_start + part * rise), shape)
 
 
 def _one_period(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:

@@ -24,6 +24,7 @@ from glassjax.lax.gathering import GatherScatterMode, as_index, index_dtype, wra
 from glassjax.numpy.creation import asarray
 from glassjax.numpy.shapes import expand_dims
 from glassjax.runtime.array import Array, is_evaluating, is_value
+from glassjax.runtime.nesting import nests_calls
 from glassjax.runtime.operation import operation
 from glassjax.settings.config import Switch
 from glassjax.settings.names import counted, not_given
@@ -33,7 +34,7 @@ from glassjax.tree_util import register_pytree_node
 from glassjax_stage2 import ShapedArray, Tracer, typeof
 from glassjax_stage2.errors import shown
 from glassjax_stage2.functions import one_int
-from glassjax_stage2.promotion import broadcast_shapes
+from glassjax_stage2.promotion import broadcast_shapes, cast
 from glassjax_stage2.shaped_array import Shape, dialect, typeof_named
 from glassjax_stage2.tracer import unknown
 from glassjax_stage3.array import new_buffer
@@ -648,23 +649,27 @@ def indices_of(plan: IndexPlan, shape: Shape, operands: Sequence[Any], wraps: bo
     """
     given = iter(operands)
     target = index_dtype(*operands)
+    # JAX takes indices modulo 2**32.
+    is_small = nests_calls() and not any(surely_at_least(size, 2**31) for size in shape)
+    narrow = ShapedArray((), np.int32) if is_small else target
     columns = []  # with their axes in the indices
     for axis, item, dims in plan.columns:
         if isinstance(item, Operand):
             column = as_index(next(given), target)
             column = wrapped_index(column, shape[axis]) if wraps else column
+            column = cast(column, narrow)
             dims = dims[len(dims) - item.ndim :]
         elif isinstance(item, StaticSlice):
-            steps = lax.iota(target.dtype, item.size) * item.step
+            steps = lax.iota(narrow.dtype, item.size) * item.step
             column = steps + item.start
         else:
             value = item + shape[axis] if wraps and item < 0 else item
-            column = target.dtype.type(value)
+            column = narrow.dtype.type(value)
         columns.append((column, dims))
     shape = *plan.index_shape, 1
     filled = [lax.broadcast_in_dim(column, shape, dims) for column, dims in columns]
     if not filled:  # whole axes
-        return lax.full((*plan.index_shape, 0), 0, target.dtype)
+        return lax.full((*plan.index_shape, 0), 0, narrow.dtype)
     return filled[0] if len(filled) == 1 else lax.concatenate(filled, len(plan.index_shape))
 
 

@@ -19,12 +19,12 @@ from glassjax.errors.arguments import require_fit
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax.sorting import take_along
 from glassjax.numpy.cases import where
+from glassjax.numpy.differences import diff
 from glassjax.numpy.dtypes import cast_into, default_int
-from glassjax.numpy.indexing import known_value
+from glassjax.numpy.indexing import getitem, known_value
 from glassjax.numpy.reductions import any, count_nonzero
 from glassjax.numpy.selection import nonzero
-from glassjax.numpy.sorting import searchsorted, sort
-from glassjax.numpy.taking import take
+from glassjax.numpy.sorting import lexsort, searchsorted, sort
 from glassjax.runtime.array import Array, ArrayLike, from_numpy
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.operation import operation
@@ -136,54 +136,48 @@ def _unique(
     if not count and size and fill_value is None:
         raise ValueError(f"unique: {typeof(ar)} has no elements; fill_value says what to return")
     dtype = default_int()
-    rows, order, is_new = sorted_rows(rows, equal_nan)
-    starts, total = mask_positions(is_new, size + 1)
-    starts, ends = lax.slice_in_dim(starts, 0, size), lax.slice_in_dim(starts, 1, size + 1)
-    is_there = starts < count
-    if count:
-        first = take_along(order, where(is_there, starts, 0), 0)
-        values = take(rows, first, 0)
-    else:
-        first = lax.full((0,), 0, dtype)
-        values = lax.full_like(rows, 0, shape=(size, *rest))
+    rows, is_new, order = sorted_rows(rows, equal_nan)
+    (starts,) = nonzero(is_new, size=size)
+    values = getitem(rows, starts) if count else lax.full_like(rows, 0, shape=(size, *rest))
+    first = counts = inverse = None
+    if wants_index:
+        first = getitem(order, starts) if count else lax.full((0,), 0, dtype)
+    total: Any = count_nonzero(is_new) if fill_value is not None or size == count else None
     if fill_value is not None:
+        is_there = lax.iota(dtype, size) < total
         wide = lax.broadcast_in_dim(is_there, typeof(values).shape, (0,))
         values = where(wide, values, cast_into("unique", fill_value, typeof(values)))
-    inverse = None
     if wants_inverse:
         number = lax.cumsum(lax.convert_element_type(is_new, dtype)) - 1
         inverse = _put_values(lax.full((count,), 0, dtype), order, number)
         inverse = lax.reshape(inverse, typeof(ar).shape) if axis is None else inverse
-    counts = ends - starts if count else lax.full((0,), 0, dtype)
+    if wants_counts:
+        (starts,) = nonzero(is_new, size=size + 1, fill_value=count)
+        counts = diff(starts) if count else lax.full((0,), 0, dtype)
     return total, UniqueAll(
         values if axis is None else moveaxis(values, 0, axis),
-        first if wants_index else None,
+        first,
         inverse,
-        counts if wants_counts else None,
+        counts,
     )
 
 
+@operation(static="equal_nan")
 def sorted_rows(rows: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
-    """The rows, the permutation that sorts them, and a mask of the first of each run.
+    """The rows in order, a mask of the first of each run, and the permutation that sorts them.
 
     Complex numbers that are NaN in one part become NaN, so that all stand together.
     """
     rows = with_whole_nan(rows)
     count, *rest = typeof(rows).shape
-    dtype = default_int()
     width = math.prod(rest)
     if not width:  # empty rows are all equal
-        order = lax.iota(dtype, count)
-        return rows, order, order == 0
-    flat = lax.reshape(rows, (count, width))
-    columns = [
-        lax.reshape(lax.slice_in_dim(flat, i, i + 1, axis=1), (count,)) for i in range(width)
-    ]
-    *ordered, order = lax.sort((*columns, lax.iota(dtype, count)), num_keys=width)
-    is_new = lax.iota(dtype, count) == 0
-    for column in ordered:
-        is_new = is_new | differs_from_last(column, equal_nan)
-    return rows, order, is_new
+        order = lax.iota(default_int(), count)
+        return rows, order == 0, order
+    columns = lax.transpose(lax.reshape(rows, (count, width)), (1, 0))
+    order = lexsort(lax.rev(columns, (0,)))
+    rows = getitem(rows, order)
+    return rows, begins_run(rows, equal_nan), order
 
 
 def with_whole_nan(x: Any) -> Any:
@@ -193,17 +187,15 @@ def with_whole_nan(x: Any) -> Any:
     return where(lax.ne(x, x), typeof(x).dtype.type(np.nan), x)
 
 
-def differs_from_last(x: Any, equal_nan: bool) -> Any:
-    """Test if each element differs from the one before; the first is left out."""
-    count = typeof(x).shape[0]
-    if not count:
-        return lax.full((0,), False)
-    before, after = lax.slice_in_dim(x, 0, count - 1), lax.slice_in_dim(x, 1, count)
-    differs = before != after
+def begins_run(x: Any, equal_nan: bool) -> Any:
+    """Test if each row differs from the one before; the first does."""
+    begins = lax.full(typeof(x).shape[:1], True)
+    after, before = getitem(x, slice(1, None)), getitem(x, slice(-1))
+    differs = after != before
     if equal_nan and is_inexact(typeof(x).dtype):
-        is_number = (before == before) | (after == after)
-        differs = differs & is_number
-    return lax.concatenate([lax.full((1,), False), differs], 0)
+        differs = differs & ~((after != after) & (before != before))
+    differs = lax.reduce_or(differs, range(1, typeof(x).ndim))
+    return begins.at[1:].set(differs)
 
 
 def mask_positions(mask: Any, size: int) -> tuple[Any, Any]:
@@ -443,8 +435,7 @@ def _setdiff1d(
     x = stage2.reshape(ar1, (-1,))
     is_new = lax.full(typeof(x).shape, True)
     if not assume_unique and typeof(x).size:
-        x, order, is_new = sorted_rows(x, True)
-        x = take_along(x, order, 0)
+        x, is_new, _ = sorted_rows(x, True)
     lacks = isin(x, ar2, invert=True)
     places, count = mask_positions(lacks & is_new, size)
     return count, _at_places(x, places, cast_into("setdiff1d", fill_value, typeof(x)))
@@ -562,8 +553,7 @@ def _merged(ar1: Any, ar2: Any, assume_unique: bool) -> tuple[Any, Any, Any, Any
     x, belongs, order = lax.sort((both, belongs, places), num_keys=2)
     is_there = lax.full((count,), True)
     if not assume_unique:
-        is_new = differs_from_last(x, True) | differs_from_last(belongs, True)
-        is_new = is_new | (places == 0)
+        is_new = begins_run(x, True) | begins_run(belongs, True)
         behind = lax.convert_element_type(~is_new, np.int32)
         _, x, order = lax.sort((behind, x, order))
         is_there = places < count_nonzero(is_new)

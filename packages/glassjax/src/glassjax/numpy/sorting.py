@@ -124,23 +124,25 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Array:
     >>> jnp.lexsort((first, last))
     Array([2, 1, 0], dtype=int32)
     """
-    if not isinstance(keys, Sequence):
-        shape = typeof(keys).shape
-        if not shape:
-            raise TypeError(f"lexsort: keys must be a sequence of arrays, found {typeof(keys)}")
-        keys = [lax.squeeze(lax.slice_in_dim(keys, i, i + 1), (0,)) for i in range(shape[0])]
-    if not keys:
+    is_array = not isinstance(keys, Sequence)
+    if is_array and not typeof(keys).ndim:
+        raise TypeError(f"lexsort: keys must be a sequence of arrays, found {typeof(keys)}")
+    count = typeof(keys).shape[0] if is_array else len(keys)
+    if not count:
         raise TypeError("lexsort: there must be a key to sort by")
-    if len({typeof(key).shape for key in keys}) > 1:
+    shapes = {typeof(keys).shape[1:]} if is_array else {typeof(key).shape for key in keys}
+    if len(shapes) > 1:
         found = ", ".join(str(typeof(key)) for key in keys)
         raise ValueError(f"lexsort: keys must have one shape, found {found}")
-    if typeof(keys[0]).ndim == 0:
+    (shape,) = shapes
+    if not shape:
         return lax.full((), 0, default_int())
-    along = canonical_axis("lexsort", axis, typeof(keys[0]).ndim)
+    along = canonical_axis("lexsort", axis, len(shape))
     (batch_size,) = ints("lexsort: batch_size", batch_size)
     if batch_size < 1:
         raise ValueError(f"lexsort: batch_size must be positive, found {batch_size}")
-    indices = lax.broadcasted_iota(default_int(), typeof(keys[0]).shape, along)
+    indices = lax.broadcasted_iota(default_int(), shape, along)
+    keys = lax.unstack(keys) if is_array else keys
     if len({typeof(key).dtype for key in keys}) > 1 or len(keys) <= batch_size:
         return _sorted_by(keys, indices, along)
     batch_count, rest = divmod(len(keys), batch_size)
