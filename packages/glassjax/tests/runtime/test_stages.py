@@ -1,5 +1,7 @@
 """`trace`, `lower`, `compile` and `eval_shape`."""
 
+import gc
+import weakref
 from collections import namedtuple
 
 import numpy as np
@@ -40,6 +42,31 @@ def test_whatever_has_a_type_may_stand_for_an_array(x):
     assert jit(f).eval_shape({"w": 2.0}, x) == eval_shape(f, {"w": 2.0}, x) == traced.out_info
     compiled = jit(f).lower({"w": 2.0}, x).compile()
     assert compiled({"w": 2.0}, X)["y"].tolist() == [2.0, 6.0, 12.0]
+
+
+@for_each(
+    "trace",
+    [
+        lambda f: eval_shape(f, X),
+        lambda f: str(make_jaxpr(f)(X)),
+        lambda f: make_jaxpr(f)(X).debug_info,
+        lambda f: jit(f).trace(X).jaxpr.debug_info,
+        lambda f: jit(f).lower(X).compile(),
+    ],
+)
+def test_a_traced_function_is_freed(trace):
+    """The description of a program once kept the program, and with it the function, for ever."""
+
+    def traced():
+        def function(x):
+            return x * 2
+
+        trace(function)
+        return weakref.ref(function)
+
+    reference = traced()
+    gc.collect()
+    assert reference() is None
 
 
 class TestTraced:

@@ -303,12 +303,12 @@ def _stage_alone(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Print
     closed = trace_to_jaxpr(flat_fun, in_avals, "make_jaxpr", fun, names)
     out = seen.pop()
 
-    out_tree = flat_fun.out_tree
+    out_tree, num_outs = flat_fun.out_tree, len(closed.outvars)
 
     def describe() -> DebugInfo:
-        """Made of structures alone, so that it keeps no arrays."""
+        """Made of structures alone, so that it keeps no arrays, and not the program itself."""
         arguments = in_tree.unflatten(range(len(in_avals)))
-        result = out_tree.unflatten(closed.outvars)
+        result = out_tree.unflatten(range(num_outs))
         paths = ["result" + keystr(path) for path, _ in tree_flatten_with_path(result)[0]]
         names = tuple(argument_names(fun, *arguments))
         return DebugInfo("jit", _name_and_place(fun), names, tuple(paths))
