@@ -50,6 +50,12 @@ EXAMPLES = {
     "numpy.select": "jnp.select([x < 0.3, x > 0.6], [x, 2 * y], -x)",
     "special.betaln": "scipy.special.betaln(x, 4 * y) + scipy.special.betaln(x + 9, y)",
     "special.gelu": "nn.gelu(x, approximate=False)",
+    "special._means_by_similarity": """(lambda out: out[0] + out[1][..., None])(
+        nn.dot_product_attention(
+            jnp.stack([m, 2 * m, m + 1, -m], 1), jnp.stack([m, 1 - m], 1), jnp.stack([m, m + 1], 1),
+            bias=jnp.stack([m, -m, m, m])[None], is_causal=True, return_residual=True,
+        )
+    )""",
 }
 
 ROOMS = [

@@ -21,10 +21,10 @@ def _broadcast_back(ct: Any, x: UndefPrimal, *, axes: Shape) -> Any:
 
 
 def _sum_back(ct: Any, x: UndefPrimal, *, shape: Shape, broadcast_dimensions: Shape) -> Any:
-    """The transpose of broadcasting sums over the broadcast axes."""
-    kept = [a for a, n in zip(broadcast_dimensions, x.aval.shape, strict=True) if n == shape[a]]
-    summed = [axis for axis in range(len(shape)) if axis not in kept]
-    return reshape(reduce_sum(ct, summed) if summed else ct, x.aval.shape)
+    """The transpose of broadcasting sums over the broadcast axes, and those of size 1."""
+    ones = tuple(i for i, n in enumerate(x.aval.shape) if n == 1)
+    summed = {*range(len(shape))} - {a for i, a in enumerate(broadcast_dimensions) if i not in ones}
+    return _broadcast_back(reduce_sum(ct, sorted(summed)) if summed else ct, x, axes=ones)
 
 
 def _dot_x(

@@ -3,10 +3,12 @@
 import math
 from typing import Any
 
-from glassjax import lax
+from glassjax import lax, nn
 from glassjax import numpy as jnp
 from glassjax.lax import elementwise
+from glassjax.nn.attention import masked
 from glassjax.numpy.transcendental import real_floats
+from glassjax_stage2 import typeof
 
 
 def gelu(x: Any) -> Any:
@@ -42,3 +44,27 @@ def betaln(a: Any, b: Any) -> Any:
     u, v = shifted * lax.log1p(small / large), small * (lax.log(large) - 1)
     by_series = smaller + jnp.where(u <= v, total - v - u, total - u - v)
     return jnp.where(large < 8, by_parts, by_series)
+
+
+def _means_by_similarity(
+    query: Any, key: Any, value: Any, scale: Any, bias: Any, seen: Any, return_residual: bool
+) -> tuple[Any, Any]:
+    """Attention mapped over the heads that a key head serves, an axis that becomes the first."""
+    numbers = ((4,), (3,)), ((0, 2), (0, 2))
+    logits = lax.dot_general(query, key, numbers, preferred_element_type=typeof(scale).dtype)
+    batch, heads, positions, group, keys = logits.shape
+    shape = batch, heads, group, positions, keys
+    bias, seen = (
+        x if x is None else jnp.swapaxes(jnp.broadcast_to(x, shape), 2, 3) for x in (bias, seen)
+    )
+    logits = masked(logits * scale, bias, seen)
+    largest = lax.transpose(jnp.max(logits, 4, initial=-jnp.inf), (3, 0, 1, 2))
+    largest = lax.stop_gradient(lax.expand_dims(largest, [4]))
+    exps = jnp.exp(lax.transpose(logits, (3, 0, 1, 2, 4)) - largest)
+    weights = jnp.astype(exps / jnp.sum(exps, 4, keepdims=True), typeof(key).dtype)
+    numbers = ((1,), (4,)), ((0, 2), (1, 2))
+    out = lax.dot_general(value, weights, numbers, preferred_element_type=weights.dtype)
+    out = lax.transpose(lax.transpose(out, (3, 0, 4, 1, 2)), (1, 2, 3, 0, 4))
+    out = lax.reshape(out, (batch, positions, heads * group, value.shape[3]))
+    residual = jnp.swapaxes(nn.logsumexp(logits, -1), 1, 2) if return_residual else None
+    return out, residual

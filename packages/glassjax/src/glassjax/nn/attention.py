@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -11,8 +12,9 @@ import glassjax.numpy as jnp
 from glassjax import lax
 from glassjax.nn.activations import logsumexp, softmax
 from glassjax.runtime.array import ArrayLike
+from glassjax.runtime.nesting import written_in_jax
 from glassjax.runtime.operation import operation
-from glassjax_stage2 import ShapedArray, typeof
+from glassjax_stage2 import typeof
 from glassjax_stage2.shaped_array import typeof_named
 
 FLOAT = np.dtype(np.float32)
@@ -96,55 +98,72 @@ def dot_product_attention(
             f"found {heads} and {key_heads}"
         )
 
-    grouped = jnp.reshape(query, (batch, queries, key_heads, heads // key_heads, size))
-    logits = jnp.einsum(
-        "BTKGH,BSKH->BKGTS",
-        grouped,
-        key,
-        preferred_element_type=jnp.promote_types(typeof(query).dtype, FLOAT),
-    )
-    logits_aval = typeof(logits)
-    logits = logits * _as_number(1 / math.sqrt(size) if scale is None else scale, logits)
-    if bias is not None:
-        logits = jnp.astype(logits + _in_groups(bias, key_heads), logits_aval.dtype)
+    dtype = jnp.promote_types(typeof(query).dtype, FLOAT)
     visible = _mask(
-        logits_aval, is_causal, query_seq_lengths, key_value_seq_lengths, local_window_size
+        queries, keys, is_causal, query_seq_lengths, key_value_seq_lengths, local_window_size
     )
     if mask is not None:
         visible.append(_in_groups(mask, key_heads))
-    if visible:
-        hidden = -0.7 * min(np.finfo(logits_aval.dtype).max, np.finfo(FLOAT).max)
-        seen = visible[0]
-        for other in visible[1:]:
-            seen = jnp.logical_and(seen, other)
-        logits = jnp.where(seen, logits, _as_number(hidden, logits))
-
-    logits = jnp.astype(logits, FLOAT)
-    weights = jnp.astype(softmax(logits), typeof(key).dtype)
-    out = jnp.einsum("BKGTS,BSKH->BTKGH", weights, value)
+    out, residual = _means_by_similarity(
+        jnp.reshape(query, (batch, queries, key_heads, heads // key_heads, size)),
+        key,
+        value,
+        np.asarray(1 / math.sqrt(size), dtype)[()] if scale is None else jnp.asarray(scale, dtype),
+        None if bias is None else _in_groups(bias, key_heads),
+        functools.reduce(jnp.logical_and, visible) if visible else None,
+        return_residual,
+    )
     if query_seq_lengths is not None:
         is_there = _up_to(queries, query_seq_lengths)[:, :, None, None, None]
         out = out * jnp.astype(is_there, typeof(out).dtype)
     out = jnp.reshape(out, shape_of_result)
     if not return_residual:
         return out
-    residual = jnp.astype(logsumexp(logits, axis=-1), typeof(key).dtype)
-    residual = jnp.reshape(jnp.transpose(residual, (0, 3, 1, 2)), shape_of_result[:-1])
+    residual = jnp.reshape(jnp.astype(residual, typeof(key).dtype), shape_of_result[:-1])
     return out, lax.stop_gradient(residual)
 
 
+@written_in_jax("special")
+def _means_by_similarity(
+    query: Any, key: Any, value: Any, scale: Any, bias: Any, seen: Any, return_residual: bool
+) -> tuple[Any, Any]:
+    """The means of the values, and the logarithms of the denominators of their weights.
+
+    The axes of the query are batch, positions, key heads, the heads that each serves, and features.
+    """
+    logits = jnp.einsum("BTKGH,BSKH->BKGTS", query, key, preferred_element_type=typeof(scale).dtype)
+    logits = masked(logits * scale, bias, seen)
+    weights = jnp.astype(softmax(logits), typeof(key).dtype)
+    out = jnp.einsum("BKGTS,BSKH->BTKGH", weights, value)
+    if not return_residual:
+        return out, None
+    return out, jnp.transpose(logsumexp(logits, axis=-1), (0, 3, 1, 2))
+
+
+def masked(logits: Any, bias: Any, seen: Any) -> Any:
+    """The logits in float32, with a bias added, and hidden where they are not seen."""
+    dtype = typeof(logits).dtype
+    if bias is not None:
+        logits = jnp.astype(logits + bias, dtype)
+    if seen is not None:
+        hidden = -0.7 * min(np.finfo(dtype).max, np.finfo(FLOAT).max)
+        logits = jnp.where(seen, logits, jnp.asarray(hidden, dtype))
+    return jnp.astype(logits, FLOAT)
+
+
 def _mask(
-    logits: ShapedArray,
+    queries: int,
+    keys: int,
     is_causal: bool,
     query_seq_lengths: Any,
     key_value_seq_lengths: Any,
     window: int | tuple[int, int] | None,
 ) -> list[Any]:
-    """Build the mask of query-key pairs, of arrays that broadcast to the shape of the logits."""
-    queries, keys = logits.shape[-2:]
-    place_of_query = lax.broadcasted_iota(INT, (queries, keys), 0)
-    place_of_key = lax.broadcasted_iota(INT, (queries, keys), 1)
+    """Masks of query-key pairs, which broadcast to the shape of the logits."""
     found = []
+    if is_causal or window is not None:
+        place_of_query = lax.broadcasted_iota(INT, (queries, keys), 0)
+        place_of_key = lax.broadcasted_iota(INT, (queries, keys), 1)
     if is_causal:
         found.append(place_of_query >= place_of_key)
     if window is not None:
@@ -184,10 +203,6 @@ def _check_operand(
         raise ValueError(
             f"dot_product_attention: {name} must have dtype {dtype}, found {aval.dtype}"
         )
-
-
-def _as_number(x: Any, like: Any) -> Any:
-    return jnp.asarray(x, typeof(like).dtype)
 
 
 def _in_groups(x: Any, key_heads: int) -> Any:
