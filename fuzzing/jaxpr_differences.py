@@ -65,7 +65,4 @@ DIFFERENT: dict[str, str] = {
         scipy.special.ndtr(x)
         scipy.stats.norm.cdf(x)
     """,
-    "JAX maps over the groups of heads, which leaves transpositions of all logits": """
-        nn.dot_product_attention(m[:, None], m[:, None], m[:, None])
-    """,
 }

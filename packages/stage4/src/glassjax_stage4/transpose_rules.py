@@ -21,7 +21,7 @@ def _broadcast_back(ct: Any, x: UndefPrimal, *, axes: Shape) -> Any:
 
 
 def _sum_back(ct: Any, x: UndefPrimal, *, shape: Shape, broadcast_dimensions: Shape) -> Any:
-    """The transpose of broadcasting sums over the broadcast axes, and those of size 1."""
+    """The transpose of broadcasting sums over the axes that are broadcast or of size 1."""
     ones = tuple(i for i, n in enumerate(x.aval.shape) if n == 1)
     summed = {*range(len(shape))} - {a for i, a in enumerate(broadcast_dimensions) if i not in ones}
     return _broadcast_back(reduce_sum(ct, sorted(summed)) if summed else ct, x, axes=ones)
