@@ -250,7 +250,6 @@ atan_p: Primitive
 atan2_p: Primitive
 atanh_p: Primitive
 axis_index_p: Primitive
-bell_p: Primitive
 bessel_i0e_p: Primitive
 bessel_i1e_p: Primitive
 beta_density_p: Primitive
@@ -310,6 +309,7 @@ erfcx_slope_p: Primitive
 exp_p: Primitive
 exp1_p: Primitive
 exp2_p: Primitive
+exp_neg_sq_p: Primitive
 expi_p: Primitive
 expm1_p: Primitive
 expn_p: Primitive

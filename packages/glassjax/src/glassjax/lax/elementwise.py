@@ -398,15 +398,13 @@ def _numbered_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 
 
 def _numbered_transpose(cts: Sequence[Any], which: Any, *cases: Any) -> list[Any]:
-    zero = full_like(cts[0], 0)
-    which = clamp(0, which, len(cases) - 1)
-    back = [
-        stage2.select_n(stage2.eq(which, number), zero, cts[0])
-        if isinstance(case, UndefPrimal)
-        else None
-        for number, case in enumerate(cases)
+    (ct,), zero = cts, full_like(cts[0], 0)
+    numbers = np.arange(len(cases), dtype=typeof(which).dtype)
+    which = clamp(numbers[0], which, numbers[-1])
+    return [None] + [
+        stage2.select_n(stage2.eq(which, number), zero, ct) if type(case) is UndefPrimal else None
+        for number, case in zip(numbers, cases, strict=True)
     ]
-    return [None, *back]
 
 
 declare.declare(

@@ -24,7 +24,7 @@ from glassjax.numpy.dtypes import default_float, default_int
 from glassjax.numpy.shapes import shape
 from glassjax.runtime import array as arrays
 from glassjax.runtime.evaluation import evaluated_by_library
-from glassjax.runtime.nesting import nests_calls
+from glassjax.runtime.nesting import nests_calls, written_in_jax
 from glassjax.runtime.operation import operation
 from glassjax.settings.number_types import letter_of, promote, require_promotable, warn_of_lost_part
 from glassjax_stage2 import Tracer, bind1, tree_leaves, typeof
@@ -485,8 +485,13 @@ def arange(
     if stop is None and step is None and numbers.dtype.kind in "iu":
         out = lax.iota(dtype or dtypes.canonicalize_dtype(numbers.dtype), len(numbers))
     else:
-        out = arrays.array(numbers, dtype)
+        out = _progression(numbers, dtype or dtypes.canonicalize_dtype(numbers.dtype), *bounds)
     return placed_result("arange", out, device, out_sharding)
+
+
+@written_in_jax("numpy")
+def _progression(numbers: Any, dtype: Any, *bounds: Any) -> arrays.Array:
+    return arrays.array(numbers, dtype)
 
 
 def _symbolic_range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
@@ -549,9 +554,8 @@ def linspace(
     if num < 0:
         raise ValueError(f"linspace: num must not be negative, found {num}")
     shape = broadcast_shapes(typeof(start).shape, typeof(stop).shape)
-    common = typeof(to_inexact(promote(start, stop)[0]))  # results may not fit in integers
-    start, stop = (shapes.broadcast_to(cast(x, common), shape) for x in (start, stop))
-    inexact = common.dtype
+    start, stop = (shapes.broadcast_to(x, shape) for x in _inexact_bounds(start, stop))
+    inexact = typeof(start).dtype
     dtype = inexact if dtype is None else dialect().dtype_of("linspace", dtype)
     wanted = inexact_dtype(dtype)
     if dtypes.finfo(wanted).bits > dtypes.finfo(inexact).bits:
@@ -566,15 +570,7 @@ def linspace(
     )
     if inexact.itemsize == 2:  # rounded once, at the end
         start, stop = (lax.convert_element_type(x, np.float32) for x in (start, stop))
-    # Weights are multiples of a power of 2, hence exact, and so are products of few digits: only
-    # the sum and the quotient are rounded. Weights of at most 1 cannot overflow. (XLA would turn
-    # a division by a constant into a product with its inverse.)
-    unit = 2.0 ** -(31 if expressions.is_symbolic_dim(gaps) else max(gaps - 1, 0).bit_length())
-    stop_weight, start_weight = (
-        lax.convert_element_type(x * unit, dtypes.finfo(typeof(start).dtype).dtype)
-        for x in (index, expressions.max_size(gaps, 1) - index)
-    )
-    out = (start * start_weight + stop * stop_weight) / (start_weight + stop_weight)
+    out = _interpolated(start, stop, index, gaps)
     if endpoint and num > 0:  # the end point exactly; a single number is the start
         last = start if num == 1 else stop
         if not expressions.surely_at_least(num, 2) and expressions.is_symbolic_dim(num):
@@ -591,7 +587,29 @@ def linspace(
     return placed_result("linspace", out, device)
 
 
-@operation(static=("num", "endpoint", "dtype", "axis"))
+def _inexact_bounds(start: Any, stop: Any) -> tuple[Any, Any]:
+    """Two numbers as real or complex ones of one dtype; those between may not fit in integers."""
+    common = typeof(to_inexact(promote(start, stop)[0])).strip_weak_type()
+    return cast(start, common), cast(stop, common)
+
+
+@written_in_jax("numpy")
+def _interpolated(start: Any, stop: Any, index: Any, gaps: Any) -> Any:
+    """The numbers between two at multiples of the step that is their distance by `gaps`.
+
+    Weights are multiples of a power of 2, hence exact, and so are products of few digits: only the
+    sum and the quotient are rounded. Weights of at most 1 cannot overflow. (XLA would turn a
+    division by a constant into a product with its inverse.)
+    """
+    unit = 2.0 ** -(31 if expressions.is_symbolic_dim(gaps) else max(gaps - 1, 0).bit_length())
+    stop_weight, start_weight = (
+        lax.convert_element_type(x * unit, dtypes.finfo(typeof(start).dtype).dtype)
+        for x in (index, expressions.max_size(gaps, 1) - index)
+    )
+    return (start * start_weight + stop * stop_weight) / (start_weight + stop_weight)
+
+
+@hiding_frames
 def logspace(
     start: arrays.ArrayLike,
     stop: arrays.ArrayLike,
@@ -616,8 +634,15 @@ def logspace(
     >>> jnp.logspace(0, 4, 5, base=2).round(2)
     Array([ 1.,  2.,  4.,  8., 16.], dtype=float32)
     """
+    return _logspace(start, stop, num, endpoint, base, dtype, axis)
+
+
+@operation(static=("num", "endpoint", "dtype", "axis"))
+def _logspace(
+    start: Any, stop: Any, num: int, endpoint: bool, base: Any, dtype: Any, axis: int
+) -> arrays.Array:
     require_promotable(start, stop)
-    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    exponents = linspace(*_inexact_bounds(start, stop), num, endpoint, axis=axis)
     base, exponents = promote(to_inexact(base), exponents)
     out = lax.pow(base, exponents)
     return out if dtype is None else lax.convert_element_type(out, dtype)

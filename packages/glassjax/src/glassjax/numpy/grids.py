@@ -22,6 +22,7 @@ from glassjax.numpy.selection import nonzero
 from glassjax.numpy.shapes import ndim, shape
 from glassjax.runtime.array import Array, ArrayLike, array, require_no_out
 from glassjax.runtime.evaluation import evaluated_by_library
+from glassjax.runtime.nesting import written_in_jax
 from glassjax.runtime.operation import operation
 from glassjax.transforms.vmap import vmap
 from glassjax_stage2 import Tracer, typeof
@@ -291,6 +292,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 
 
 @operation(static=("offset", "axis1", "axis2", "dtype"))
+@written_in_jax("numpy")
 def trace(
     a: ArrayLike,
     offset: ArrayLike = 0,

@@ -354,26 +354,26 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
         conditions = [np.asarray(conditions)]
     conditions = [truth(c) for c in conditions]
     if len(funclist) == len(conditions) + 1:
-        *funclist, otherwise = funclist
-        none = conditions[0]
-        for condition in conditions[1:]:
-            none = none | condition
-        conditions = [lax.bitwise_not(none), *conditions]
-        funclist = [otherwise, *funclist]
-    if len(funclist) != len(conditions):
+        pieces = [funclist[-1], *funclist[:-1]]
+    elif len(funclist) == len(conditions):
+        pieces = [0, *funclist]
+    else:
         raise ValueError(
             f"piecewise: found {len(funclist)} functions for {len(conditions)} conditions"
         )
     x = array(x)
     x = lax.convert_element_type(x, typeof(x).dtype)
-    return _last_piece(x, conditions, [f(x, *args, **kw) if callable(f) else f for f in funclist])
+    return _last_piece(x, conditions, [f(x, *args, **kw) if callable(f) else f for f in pieces])
 
 
 @operation
+@written_in_jax("numpy")
 def _last_piece(x: Any, conditions: list[Any], values: list[Any]) -> Any:
-    out = lax.full_like(x, 0)
+    """The value of the last true condition; the first value where all are false."""
+    first, *values = [cast_into("piecewise", value, typeof(x)) for value in values]
+    out = shapes.broadcast_to(first, typeof(x).shape)
     for condition, value in zip(conditions, values, strict=True):
-        out = stage2.where(condition, cast_into("piecewise", value, typeof(x)), out)
+        out = stage2.where(condition, value, out)
     return out
 
 

@@ -18,6 +18,8 @@ from glassjax.numpy.cases import where
 from glassjax.numpy.creation import asarray, linspace
 from glassjax.numpy.differences import diff
 from glassjax.numpy.dtypes import default_float, default_int, dtype_of_mean, to_common_dtype
+from glassjax.numpy.elementwise import clip
+from glassjax.numpy.grids import diag
 from glassjax.numpy.products import dot
 from glassjax.numpy.shapes import atleast_2d
 from glassjax.numpy.sorting import searchsorted
@@ -205,23 +207,15 @@ def corrcoef(
     if not typeof(c).ndim:
         # 1, or NaN if there is no variance
         return c / c
-    size = typeof(c).shape[0]
-    if not size:
+    if not typeof(c).size:
         return c
-    index = lax.iota(np.int32, size)
-    diagonal = lax.reshape(take_along(c, lax.reshape(index, (size, 1)), 1), (size,))
+    diagonal = diag(c)
     real = lax.real(diagonal) if typeof(c).dtype.kind == "c" else diagonal
     deviation = lax.convert_element_type(lax.sqrt(real), typeof(c).dtype)
-    c = c / lax.broadcast_in_dim(deviation, (size, size), (0,))
-    c = c / lax.broadcast_in_dim(deviation, (size, size), (1,))
+    c = c / lax.expand_dims(deviation, (1,)) / lax.expand_dims(deviation, (0,))
     if typeof(c).dtype.kind == "c":
-        return lax.complex(_within_1(lax.real(c)), _within_1(lax.imag(c)))
-    return _within_1(c)
-
-
-def _within_1(x: Any) -> Any:
-    """`x` limited to -1 to 1; the derivative at NaN is NaN, unlike the derivative of `clamp`, 0."""
-    return lax.min(*stage2.promote(1.0, lax.max(*stage2.promote(-1.0, x))))
+        return lax.complex(*(clip(part, -1, 1) for part in (lax.real(c), lax.imag(c))))
+    return clip(c, -1, 1)
 
 
 # Quantiles, percentiles and medians.

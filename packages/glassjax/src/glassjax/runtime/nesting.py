@@ -32,13 +32,14 @@ _JITTED = {
         add: allclose append argsort _at_shares:quantile atleast_1d atleast_2d atleast_3d average:
         clip convolve corrcoef count_nonzero cov cross cumprod cumsum diag:_diag diagonal diff dot:
         _einsum: flip:_flip floor_divide hypot _interp isclose isinf kron lexsort linspace:_linspace
-        logspace:_logspace matmul: median mod:remainder nan_to_num _pad_with_values:_pad percentile
-        piecewise:_piecewise polyval ptp:_ptp remainder _roll_static rot90 round searchsorted sinc
+        _logspace matmul: median mod:remainder nan_to_num _pad_with_values:_pad percentile
+        polyval ptp:_ptp remainder _roll_static rot90 round searchsorted sinc
         _slide:_conv sort sorted_rows:_unique_sorted_mask _std take:_take take_along_axis trace tril
         triu _var
     """,
     "numpy.linalg": "cholesky det eigh inv norm qr slogdet solve svd",
     "jax_programs.linalg": "_lu_solve",
+    "jax_programs.numpy": "_piecewise",
     "nn": """
         celu elu glu hard_tanh leaky_relu log_sigmoid log_softmax one_hot:_one_hot _relu:relu
         _relu6:relu6 selu silu soft_sign softplus standardize
