@@ -14,6 +14,7 @@ import ml_dtypes
 import glassjax_stage2 as stage2
 from glassjax.lax import elementwise
 from glassjax.lax.elementwise import abs, one_minus_square, square, where
+from glassjax.lax.shapes import full_like
 from glassjax.primitives import declare, sparsity_rules
 from glassjax.primitives.sharding_rules import by_elements
 from glassjax.runtime.array import Array, ArrayLike
@@ -257,8 +258,8 @@ log2 = elementary(
     >>> lax.log2(jnp.array([0.5, 8.0]))
     Array([-1.,  3.], dtype=float32)
     """,
-    hlo=declare.lower_by_primitives(lambda x: log(x) * (1 / math.log(2))),
-    jvp=lambda t, out, x: t / (x * math.log(2)),
+    hlo=declare.lower_by_primitives(lambda x: log(x) / math.log(2)),
+    jvp=lambda t, out, x: t / (x * log(full_like(x, 2, shape=()))),
 )
 log1p = elementary(
     "log1p",

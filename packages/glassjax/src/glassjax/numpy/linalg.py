@@ -860,8 +860,7 @@ def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
 
 def _largest(sizes: Any, axis: int | tuple[int, ...], keepdims: bool) -> Any:
     """The largest of nonnegative numbers along axes; 0 if they are empty."""
-    initial = None if typeof(sizes).size else 0
-    return reductions.max(sizes, axis, keepdims=keepdims, initial=initial)
+    return reductions.max(sizes, axis, keepdims=keepdims, initial=0)
 
 
 def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
@@ -870,9 +869,9 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
         return _length(x, axes, keepdims)
     if ord in (1, -1, np.inf, -np.inf):
         summed, over = (rows, columns) if abs(ord) == 1 else (columns, rows)
-        sums = reductions.sum(lax.abs(x), summed, keepdims=True)
-        out = (_largest if ord > 0 else reductions.min)(sums, over, keepdims=True)
-        return out if keepdims else lax.squeeze(out, axes)
+        sums = reductions.sum(lax.abs(x), summed, keepdims=keepdims)
+        over = over if keepdims or over < summed else over - 1
+        return (_largest if ord > 0 else reductions.min)(sums, over, keepdims=keepdims)
     if ord not in (2, -2, "nuc"):
         raise ValueError(f"norm: there is no norm ord={ord!r} of matrices")
     others = [axis for axis in range(typeof(x).ndim) if axis not in axes]

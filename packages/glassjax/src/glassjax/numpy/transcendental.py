@@ -138,7 +138,10 @@ def log2(x: ArrayLike) -> Array:
     >>> f"{jnp.log2(8.0):.3f}"
     '3.000'
     """
-    return _by_parts(log(x), lambda y: y / math.log(2))
+    x = to_inexact(x)
+    if typeof(x).dtype.kind == "c":
+        return _by_parts(log(x), lambda y: y / math.log(2))
+    return lax.log2(x)
 
 
 @operation
