@@ -218,7 +218,7 @@ def split_call(
     ins_known, ins_unknown = partition(unknown_ins, operands)
     outs_known, outs_unknown = partition(unknown_outs, eqn.outvars)
     kept = [(*ins_known, *outs_known)[x] if isinstance(x, int) else Var(x) for x in residuals]
-    new = [var for var in kept if var not in (*ins_known, *outs_known)]
+    new = [var for var, x in zip(kept, residuals, strict=True) if not isinstance(x, int)]
     return PartialEqns(
         [JaxprEqn(eqn.primitive, [*both, *ins_known], [*outs_known, *new], known, eqn.source)],
         JaxprEqn(eqn.primitive, [*both, *kept, *ins_unknown], outs_unknown, unknown, eqn.source),
