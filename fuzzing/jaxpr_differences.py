@@ -12,7 +12,6 @@ DIFFERENT: dict[str, str] = {
     "fewer equations: one solve for two, one slice for a gather or scatter, no search for ties": """
         lax.dynamic_index_in_dim(x, 1)
         x.at[i].set(y)
-        x.at[i].max(0.5)
     """,
     "JAX's unset memory, tokens in arrays, and primitives that take what a batch varies in": """
         lax.after_all(lax.create_token())

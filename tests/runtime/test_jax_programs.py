@@ -31,6 +31,9 @@ EXAMPLES = {
     "derivatives.pow": "x**y + 2.0**x",
     "derivatives.qr": "jnp.linalg.qr(m @ m)",
     "derivatives.reduce_prod": "m.prod(0) * lax.reduce_prod(m, (0, 1))",
+    "derivatives.scatter": "jnp.sin(m).at[np.array([2, 0, 2]), :2].set(m[:, 1:])",
+    "derivatives.scatter-max": "jnp.maximum(m, 0).at[np.array([2, 0, 2])].max(m[:3] + 1)",
+    "derivatives.scatter-min": "jnp.sin(x).at[np.array([2, 0, 2, 9])].min(jnp.append(y, 0.25))",
     "derivatives.svd": """[
         jnp.linalg.svd(part, full_matrices=False)
         for a in [m + jnp.diag(x)]

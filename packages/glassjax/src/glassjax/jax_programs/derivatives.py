@@ -14,6 +14,7 @@ import numpy as np
 
 from glassjax import lax
 from glassjax import numpy as jnp
+from glassjax.lax import scattering
 from glassjax.lax.cumulative import stride_slice
 from glassjax.lax.linalg import eigen, factorizations, matrices
 from glassjax.lax.linalg import solve as solves
@@ -237,3 +238,69 @@ for primitive, rule in (
     (factorizations.qr_p, _qr_jvp),
 ):
     jvp_rules_of_jax[primitive] = rule
+
+
+# Scatters: JAX finds which of the updates of one element remains, and which share an extremum.
+
+
+def _scatter_jvp(primals: Values, tangents: Values, **params: Any) -> Any:
+    (x, indices, updates), (x_dot, _, updates_dot) = primals, tangents
+    if type(x_dot) is type(updates_dot) is Zero or params["unique_indices"]:
+        return jvp_rules[scattering.scatter_p](primals, tangents, **params)
+    dots = instantiate(x_dot), instantiate(updates_dot)
+    shape, window = np.shape(updates), params["dimension_numbers"].update_window_dims
+    sizes = [1 if axis in window else size for axis, size in enumerate(shape)]
+    numbers = lax.reshape(lax.iota(np.uint32, math.prod(sizes)), sizes)
+    numbers = jnp.broadcast_to(numbers, shape) + lax.full(shape, 1, np.uint32)
+    unreached = lax.full(np.shape(x), 0, np.uint32)
+    numbered = lax.scatter(unreached, indices, numbers, **params)
+    last = scattering.gathered_like(
+        numbered,
+        indices,
+        shape,
+        params,
+        mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS,
+        fill_value=None,
+    )
+
+    def masked(x: Any, updates: Any) -> tuple[Any, Any]:
+        is_free = numbered == lax.full(np.shape(x), 0, np.uint32)
+        x = lax.select(is_free, x, jnp.zeros_like(x))
+        return x, lax.select(numbers == last, updates, jnp.zeros_like(updates))
+
+    pairs = [masked(x, updates), masked(*dots)]
+    out, out_dot = (lax.scatter_add(x, indices, updates, **params) for x, updates in pairs)
+    return [out], [out_dot]
+
+
+def _extremum_jvp(scatter: Any, primals: Values, tangents: Values, **params: Any) -> Any:
+    (x, indices, updates), (x_dot, _, updates_dot) = primals, tangents
+    out = scatter(x, indices, updates, **params)
+    if type(x_dot) is type(updates_dot) is Zero:
+        return [out], [Zero.like(out)]
+    x_dot, updates_dot = instantiate(x_dot), instantiate(updates_dot)
+
+    def gathered(x: Any) -> Any:
+        return scattering.gathered_like(x, indices, np.shape(updates), params, fill_value=None)
+
+    def counted(each: Any) -> Any:
+        return gathered(lax.scatter_add(zeros, indices, each, **params))
+
+    old, new = gathered(x), gathered(out)
+    is_update, is_old = updates == new, old == new
+    zeros = jnp.zeros_like(x)
+    ones = jnp.ones_like(updates)
+    update_count = counted(lax.select(is_update, ones, jnp.zeros_like(updates)))
+    zeros = jnp.zeros_like(x)
+    count = counted(jnp.ones_like(updates))
+    share = lax.select(is_old, 1 / (update_count + 1), 1 / update_count)
+    share = lax.select(is_update, share, jnp.zeros_like(share))
+    kept = 1 / (update_count + 1)
+    kept = (-1 + lax.select(is_old, kept, jnp.zeros_like(kept))) / count
+    change = gathered(x_dot) * kept + updates_dot * share
+    return [out], [lax.scatter_add(x_dot, indices, change, **params)]
+
+
+jvp_rules_of_jax[scattering.scatter_p] = _scatter_jvp
+jvp_rules_of_jax[scattering.scatter_min_p] = partial(_extremum_jvp, lax.scatter_min)
+jvp_rules_of_jax[scattering.scatter_max_p] = partial(_extremum_jvp, lax.scatter_max)

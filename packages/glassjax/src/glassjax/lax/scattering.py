@@ -345,13 +345,17 @@ def _scatter_function(
     return operation(static=STATIC)(scatter_function)
 
 
-def gathered_like(x: Any, indices: Any, updates: Shape, params: dict[str, Any]) -> Any:
+def gathered_like(
+    x: Any, indices: Any, updates: Shape, params: dict[str, Any], **changed: Any
+) -> Any:
     """Gather from `x` at the positions of updates of that shape; 0 where they are dropped."""
-    options = dict(params)
-    numbers = options.pop("dimension_numbers")
-    sizes = window_sizes(typeof(x), updates, numbers)
-    numbers = gathering.GatherDimensionNumbers(*numbers)
-    return gathering.gather(x, indices, numbers, sizes, fill_value=0, **options)
+    numbers = params["dimension_numbers"]
+    options = {
+        "dimension_numbers": gathering.GatherDimensionNumbers(*numbers),
+        "slice_sizes": tuple(window_sizes(typeof(x), updates, numbers)),
+        "fill_value": 0,
+    }
+    return bind1(gathering.gather_p, x, indices, **params | options | changed)
 
 
 def _winners(x: ShapedArray, indices: Any, updates: Shape, params: dict[str, Any]) -> Any:
