@@ -8,11 +8,10 @@ import numpy as np
 
 from glassjax import lax
 from glassjax import numpy as jnp
-from glassjax.lax.elementwise import copy_p
+from glassjax.lax.elementwise import copy
 from glassjax.numpy.creation import diagonal_mask
 from glassjax.runtime.operation import operation
 from glassjax.settings.number_types import promote
-from glassjax_stage2 import bind1
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
@@ -41,7 +40,7 @@ def _piecewise(x: Any, conditions: Any, *values: Any) -> Any:
     for i in range(len(values)):
         is_chosen = lax.eq(number, np.int32(i))
         own = [lax.select(is_chosen, each, lax.stop_gradient(each)) for each in operands]
-        pieces.append(lax.convert_element_type(bind1(copy_p, own[i]), x.dtype))
+        pieces.append(lax.convert_element_type(copy(own[i]), x.dtype))
     return lax.select_n(number, *pieces)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from glassjax import lax, nn
 from glassjax import numpy as jnp
-from glassjax.lax import elementwise
+from glassjax.lax.elementwise import copy
 from glassjax.nn.attention import masked
 from glassjax.numpy.transcendental import real_floats
 from glassjax_stage2 import typeof
@@ -13,7 +13,7 @@ from glassjax_stage2 import typeof
 
 def gelu(x: Any) -> Any:
     """The product of `x` and the normal distribution function, as a copy."""
-    return elementwise.copy(0.5 * x * lax.erfc(-x * math.sqrt(0.5)))
+    return copy(0.5 * x * lax.erfc(-x * math.sqrt(0.5)))
 
 
 # The coefficients of the series of Didonato and Morris (1992, ACM TOMS 708), from the constant on.

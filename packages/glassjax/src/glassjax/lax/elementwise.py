@@ -90,27 +90,6 @@ declare.declare(
 )
 
 
-copy_p = Primitive("copy")
-
-
-def copy(x: Any) -> Any:
-    """`x` as another value of a program, as in programs of JAX; nothing is copied."""
-    return bind1(copy_p, x)
-
-
-declare.declare(
-    copy_p,
-    abstract_eval=lambda x: [x],
-    lower=lambda b, out_avals, x: [x],
-    vmap=elementwise(copy_p),
-    sharding=by_elements(copy_p),
-    sparsity=sparsity_rules.by_elements,
-    reduction=reduction_rules.linear,
-    jvp=(lambda t, out, x: copy(t),),
-    transpose=(lambda ct, x: copy(ct),),
-)
-
-
 @operation(kinds="iufc")
 def sub(x: ArrayLike, y: ArrayLike) -> Array:
     """`x - y`.
@@ -547,10 +526,17 @@ declare.declare(
 )
 
 
-# Copies. XLA decides about memory, so that the primitive is for readers of programs alone.
+# Copies, for readers of programs: XLA decides about memory.
 
 
 copy_p = Primitive("copy")
+
+
+def copy(x: Any) -> Any:
+    """`x` as another value of a program, as in programs of JAX; nothing is copied."""
+    return bind1(copy_p, x)
+
+
 declare.declare(
     copy_p,
     abstract_eval=lambda x: [x],
@@ -559,8 +545,8 @@ declare.declare(
     sharding=by_elements(copy_p),
     sparsity=sparsity_rules.by_elements,
     reduction=reduction_rules.linear,
-    jvp=(lambda t, out, x: bind1(copy_p, t),),
-    transpose=(lambda ct, x: bind1(copy_p, ct),),
+    jvp=(lambda t, out, x: copy(t),),
+    transpose=(lambda ct, x: copy(ct),),
 )
 
 
