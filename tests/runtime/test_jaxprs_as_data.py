@@ -64,6 +64,15 @@ def test_programs_are_those_of_jax_or_listed():
     assert equal / total >= LEAST_SHARE
 
 
+@pytest.mark.parametrize(
+    "expression",
+    ["x * x + x", "x / x + x", "lax.mul(x, x) + x", "lax.div(x, x)", "jnp.abs(x) * x + x"],
+)
+def test_cotangents_are_summed_in_jaxs_order(expression):
+    ours, theirs = both(expression, "grad")
+    assert ours == theirs
+
+
 X = np.array([0.25, 0.5, 0.75], np.float32)
 
 # Programs with the parameters that JAX writes, and that ours leave out or name otherwise.

@@ -176,6 +176,8 @@ class Transforming(TakesTemplates):
             parent = parent.parent
         self.takes_templates = self.copies_rules = getattr(parent, "takes_templates", False)
         self.nests_calls = getattr(parent, "nests_calls", False)
+        linearizes = parent is not self.parent
+        self.groups_rules = linearizes and getattr(parent, "groups_rules", False)
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
         if self.nests_calls and primitive in compositions:
@@ -184,7 +186,9 @@ class Transforming(TakesTemplates):
         template: Template | None = None
         if primitive is template_p:
             template = params["template"]
-        elif self.copies_rules and not primitive.higher_order:
+        elif not primitive.higher_order and (
+            self.copies_rules or (self.groups_rules and _has_own_program(primitive, args))
+        ):
             template = _primitive_template(primitive, args, params)
         if template is not None:
             return self.apply(template, args, user_source())
@@ -221,6 +225,7 @@ class JaxprTrace(TakesTemplates, PlainJaxprTrace):
     def __init__(self, *args: Any):
         super().__init__(*args)
         self.nests_calls = nests_calls()
+        self.groups_rules = self.nests_calls and self.takes_templates
         if self.nests_calls:
             self.takes_templates = False
 
@@ -285,6 +290,19 @@ class JaxprTrace(TakesTemplates, PlainJaxprTrace):
 @cache
 def _call_of() -> Callable[[Primitive, Sequence[Any], Params], list[Any]]:
     return named("glassjax.transforms.custom_derivatives", "call_of")
+
+
+_OPERATORS = {primitives.mul_p, primitives.div_p, primitives.pow_p}
+
+
+def _has_own_program(primitive: Primitive, args: Sequence[Any]) -> bool:
+    """Return True if JAX transposes the derivative of an operation as a program of its operands.
+
+    If one operand is given twice, it does so for operators only, which are jitted functions. Inside
+    a function of `lax`, which is not, weak types are kept.
+    """
+    is_jitted = primitive in _OPERATORS and dialect().converts_weak
+    return is_jitted or len({*map(id, args)}) == len(args)
 
 
 _MOST_PRIMITIVES = 4096

@@ -333,7 +333,7 @@ def t():
         exponent = half + 0.5
         log_normaliser = jnp.log(stage2.mul(scale, scale) * jnp.pi * df) / 2
         log_normaliser = special.gammaln(half) + log_normaliser - special.gammaln(exponent)
-        return -(log_normaliser + exponent * jnp.log1p(z * z / df))
+        return -(log_normaliser + exponent * jnp.log1p(lax.mul(z, z) / df))
 
     return (logpdf,)
 
