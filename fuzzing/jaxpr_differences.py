@@ -47,10 +47,10 @@ DIFFERENT: dict[str, str] = {
     "of 64 bits, JAX's conversion holds a sharding over no axes": """
         jnp.percentile(x, 50)
     """,
-    "a system is one primitive; JAX solves column by column, under transpositions and sorts": """
+    "comparisons with numbers; JAX searches an array of them, a constant of an inner program": """
         scipy.linalg.expm(m)
     """,
-    "determinants of small matrices without pivots, of others from LU by fewer equations": """
+    "only the gradient differs: where the mask of the trace is made, or an unused sum of zeros": """
         jnp.linalg.det(m)
         jnp.linalg.slogdet(m)
     """,

@@ -77,7 +77,7 @@ def _slogdet_lu(a: Any) -> tuple[Any, Any]:
 @_slogdet_lu.defjvp
 def _slogdet_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     sign, log = jnp.linalg.slogdet(*primals)
-    change = jnp.trace(jnp.linalg.solve(*primals, *tangents), axis1=-2, axis2=-1)
+    change = jnp.trace(jnp.linalg.solve(*primals, *tangents), axis1=-1, axis2=-2)
     if not matrices.is_complex(sign):
         return (sign, log), (jnp.zeros_like(sign), change)
     return (sign, log), (sign * 1j * jnp.imag(change), jnp.real(change))
@@ -134,7 +134,7 @@ def _det_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     rows = jnp.concatenate([rows[:-1] * minors[-1][None, None], rows[-1:]])
     rows = upper(rows)
     rows = jnp.where(is_singular, jnp.zeros_like(rows), rows)
-    return minors[-1], jnp.trace(rows, axis1=-2, axis2=-1)
+    return minors[-1], jnp.trace(rows, axis1=-1, axis2=-2)
 
 
 def _det(a: Any) -> Any:
