@@ -6,7 +6,7 @@ another lacks (a tangent, a batch axis, a residual), all branches get it.
 
 # ruff: noqa: F403, F405
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce
 from operator import or_
 from typing import Any
@@ -68,12 +68,15 @@ def cond_vmap(
     dims: Sequence[BatchDim],
     *,
     branches: Branches,
+    select: Callable[..., Any] = select_n,
 ) -> tuple[list[Any], list[BatchDim]]:
     """Batch each branch; if examples take different branches, compute all."""
     (which, *operands), (which_dim, *operand_dims) = values, dims
     if which_dim is not None:
         which = move_batch_dim(which, axis, which_dim, 0)
-        return _compute_all(which, axis, operands, operand_dims, branches)
+        results = _compute_all(which, axis, operands, operand_dims, branches)
+        outs = [_choose(which, *cases, select=select) for cases in zip(*results, strict=True)]
+        return outs, [0] * len(outs)
     key = axis, tuple(operand_dims)
     natural = [vmap_jaxpr(branch, *key)[2] for branch in branches]
     batched = _any_of([dim is not None for dim in out_dims] for out_dims in natural)
@@ -89,11 +92,11 @@ def _compute_all(
     operands: Sequence[Any],
     dims: Sequence[BatchDim],
     branches: Branches,
-) -> tuple[list[Any], list[BatchDim]]:
-    """The results of the branch that each example takes; all branches are computed.
+) -> Iterator[list[Any]]:
+    """The results of all branches, among which each example has its own.
 
-    The other branches get their operands as constants. Their results and derivatives need not be
-    finite, and zero times an infinite derivative is not zero.
+    A branch gets the operands of other examples as constants. Their results and derivatives need
+    not be finite, and zero times an infinite derivative is not zero.
     """
     varies = [isinstance(x, Tracer) and is_inexact(typeof(x).dtype) for x in operands]
     operands = [
@@ -101,24 +104,20 @@ def _compute_all(
         for x, dim, v in zip(operands, dims, varies, strict=True)
     ]
     dims = tuple(0 if v else dim for dim, v in zip(dims, varies, strict=True))
-    results: list[Any] = []
     for number, branch in enumerate(branches):
         choose = partial(_choose, eq(which, typeof(which).dtype.type(number)))
-        batched = (True,) * len(branch.outvars)
-        program, consts, _ = vmap_jaxpr(branch, axis, dims, batched)
+        program, consts, _ = vmap_jaxpr(branch, axis, dims, (True,) * len(branch.outvars))
         guarded = [
-            choose(x, stop_gradient(x)) if v else x for x, v in zip(operands, varies, strict=True)
+            choose(stop_gradient(x), x) if v else x for x, v in zip(operands, varies, strict=True)
         ]
-        outs = eval_jaxpr(program, [], *consts, *guarded)
-        results = list(map(choose, outs, results)) if results else outs
-    return results, [0] * len(results)
+        yield eval_jaxpr(program, [], *consts, *guarded)
 
 
-def _choose(takes: Any, x: Any, other: Any) -> Any:
-    """`x` for each example that takes a branch, `other` for the rest."""
-    shape = typeof(x).shape
-    takes = takes if len(shape) == 1 else broadcast_in_dim(takes, shape, (0,))
-    return select_n(takes, other, x)
+def _choose(which: Any, *cases: Any, select: Callable[..., Any] = select_n) -> Any:
+    """The case with the number in `which`, for each example."""
+    shape = typeof(cases[0]).shape
+    which = which if len(shape) == 1 else broadcast_in_dim(which, shape, (0,))
+    return select(which, *cases)
 
 
 vmap_rules[cond_p] = partial(cond_vmap, cond_p)

@@ -12,7 +12,7 @@ from glassjax import xla
 from glassjax.errors import BranchTypeError
 from glassjax.errors.tracebacks import hiding_frames
 from glassjax.lax.control_flow.program_cache import keeps_programs, known_number, known_truth
-from glassjax.lax.elementwise import clamp
+from glassjax.lax.elementwise import clamp, select_n
 from glassjax.lax.gathering import as_index
 from glassjax.lax.shapes import expand_dims, squeeze
 from glassjax.primitives import axes as mesh_axes
@@ -179,7 +179,7 @@ declare_program(
     evaluate=stage4.cond_impl,
     abstract_eval=_platform_index_type,
     lower=_cond_lower,
-    vmap=partial(stage4.cond_vmap, cond_p),
+    vmap=partial(stage4.cond_vmap, cond_p, select=select_n),
     jvp=partial(stage4.cond_jvp, cond_p),
     transpose=partial(stage4.cond_transpose, cond_p),
     partial_eval=stage4.cond_partial_eval,
