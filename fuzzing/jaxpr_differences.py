@@ -18,11 +18,6 @@ DIFFERENT: dict[str, str] = {
         lax.cond(x[0] > 0, jnp.sin, jnp.cos, x)
         lax.while_loop(lambda c: c[0] < 10, lambda c: c * 2, x + 1)
     """,
-    "JAX shows trees of what a loop carries, and what its derivatives are made of": """
-        lax.fori_loop(0, 3, lambda j, c: c * 2, x)
-        lax.map(jnp.sin, x)
-        lax.scan(lambda c, a: (c + a, c * a), x[0], x)
-    """,
     "only constants of a program, in another order, or parameters that a caller gives": """
         m @ m
         jnp.hstack([x, y])

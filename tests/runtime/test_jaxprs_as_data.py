@@ -200,3 +200,31 @@ def test_a_program_says_what_it_was_traced_from():
     for name in ("traced_for", "arg_names", "result_paths", "func_src_info"):
         ours, theirs = (getattr(each, name) for each in described)
         assert ours == theirs
+
+
+# Functions of a library and a vector that scan: with constants, and results without a tangent.
+SCANS = {
+    "constants": lambda lib, x: lib.lax.scan(lambda c, a: (c * x[0] * a, c), 1.0, x)[0],
+    "counter": lambda lib, x: lib.lax.scan(
+        lambda c, a: ((c[0] + a * x[0], c[1] + 1), (c[0] * a, c[1])), (x[0], 1), x
+    )[1][0].sum(),
+}
+DERIVATIVES = {
+    "jvp": lambda lib, f: lambda x: lib.jvp(f, (x,), (x,)),
+    "jvp of jvp": lambda lib, f: lambda x: lib.jvp(lambda x: lib.jvp(f, (x,), (x,)), (x,), (x,)),
+    "grad": lambda lib, f: lib.grad(f),
+    "vmap of grad": lambda lib, f: lambda x: lib.vmap(lib.grad(f))(lib.numpy.stack([x, x])),
+}
+
+
+@pytest.mark.parametrize("derivative", DERIVATIVES)
+@pytest.mark.parametrize("name", SCANS)
+def test_trees_of_a_derived_scan_are_those_of_jax(name, derivative):
+    def trees(lib):
+        function = DERIVATIVES[derivative](lib, lambda x: SCANS[name](lib, x))
+        with nested_calls():
+            eqns = lib.make_jaxpr(function)(X).eqns
+        scans = [eqn.params for eqn in eqns if eqn.primitive.name == "scan"]
+        return [(str(params["ft_in"]), str(params["ft_out"])) for params in scans]
+
+    assert trees(glassjax) == trees(jax)

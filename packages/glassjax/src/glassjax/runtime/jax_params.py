@@ -5,13 +5,13 @@ handed to users has them all, and whatever takes a program or parameters from us
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from glassjax.runtime import scan_trees
 from glassjax.runtime.inlining import Inline
 from glassjax.settings.names import named
 from glassjax.settings.tracers import printed_type
@@ -173,54 +173,17 @@ def _read_custom_call(params: Params) -> Params:
 # `scan`: its numbers of constants, carried values and elements, as trees of leaves.
 
 
-@dataclass(frozen=True)
-class Right:
-    """A leaf that each iteration makes."""
-
-    value: None = None
-
-    def __repr__(self) -> str:
-        return f"Right({self.value})"
-
-
-@dataclass(frozen=True)
-class RightsOnly:
-    """A group of leaves that are all of the kind `Right`."""
-
-    value: Right
-
-    def __repr__(self) -> str:
-        return f"RightsOnly({self.value})"
-
-
-class FTTuple(tuple[Any, ...]):
-    """Leaves in groups: constants, carried values, elements."""
-
-    @property
-    def elts(self) -> tuple[Any, ...]:
-        return tuple(self)
-
-    def unpack(self) -> tuple[Any, ...]:
-        """The groups."""
-        return tuple(self)
-
-
-def _write_scan(params: Params, eqn: JaxprEqn) -> Params:
+def _write_scan(params: Params, _: JaxprEqn) -> Params:
     consts, carry = params["num_consts"], params["num_carry"]
-    sizes = consts, carry, len(eqn.invars) - consts - carry
-    ys = (RightsOnly(Right()),) * (len(eqn.outvars) - carry)
-    return _without(params, "num_consts", "num_carry") | {
-        "ft_in": FTTuple((None,) * size for size in sizes),
-        "ft_out": FTTuple([(None,) * carry, ys]),
-    }
+    ft_in, ft_out = scan_trees.trees_of(params["jaxpr"], consts, carry)
+    return _without(params, "num_consts", "num_carry") | {"ft_in": ft_in, "ft_out": ft_out}
 
 
 def _read_scan(params: Params) -> Params:
     if "ft_in" not in params:
         return params
-    consts, carry, _ = params["ft_in"].elts
-    sizes = {"num_consts": len(consts), "num_carry": len(carry)}
-    return _without(params, "ft_in", "ft_out") | sizes
+    consts, carry, _ = map(scan_trees.number_of_leaves, params["ft_in"].unpack())
+    return _without(params, "ft_in", "ft_out") | {"num_consts": consts, "num_carry": carry}
 
 
 def _without(params: Params, *names: str) -> Params:

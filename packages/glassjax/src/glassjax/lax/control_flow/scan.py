@@ -17,10 +17,12 @@ from glassjax.lax.slicing import concatenate, slice
 from glassjax.primitives import higher_order, loops, sparsity_analysis, sparsity_rules
 from glassjax.primitives.higher_order import unknown_outs
 from glassjax.runtime import refs as references
+from glassjax.runtime import scan_trees
 from glassjax.runtime.array import to_array, tree_to_arrays
 from glassjax.runtime.effects import has_effects
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.inspection import as_typed
+from glassjax.runtime.nesting import nests_calls
 from glassjax.settings.names import counted
 from glassjax.settings.options import jit_is_disabled
 from glassjax.shardings.types import reduction_of
@@ -214,6 +216,8 @@ def _split_body(unknown_ins: loops.Flags, params: dict[str, Any]) -> _BodyParts:
     stacked = [x for x in residuals if x not in there_already]
     hoisted = [x for x in residuals if x in same and x not in consts]
     body = without_dead_code(Jaxpr([], parts.known.invars, parts.known.eqns, [*outs, *stacked]))
+    if nests_calls():
+        scan_trees.note_residuals(body, len(consts), len(carry), len(stacked))
     known_params = {**params, "jaxpr": body, "num_consts": len(consts), "num_carry": len(carry)}
     known = _known_program(known_params, consts, before_loop, hoisted)
 
@@ -362,24 +366,26 @@ def _linear_scan_transpose(
     ]
     body = Jaxpr(
         [],
-        [*in_consts, *in_carry, *in_sums, *in_ys, *in_xs],
+        [*in_consts, *in_sums, *in_carry, *in_ys, *in_xs],
         [*program.eqns, *additions],
-        [*to_carry, *out_sums, *to_xs],
+        [*out_sums, *to_carry, *to_xs],
     )
+    if nests_calls():
+        groups = in_consts, in_sums, in_carry, in_ys, in_xs
+        scan_trees.note_cotangents(body, *[len(group) for group in groups])
     sums = [instantiate(Zero(x.aval)) for x in in_sums]
     outs = bind(
         scan_p,
-        *(*more, *known_consts, *carry_cts, *sums, *ys_cts, *known_xs),
+        *(*more, *known_consts, *sums, *carry_cts, *ys_cts, *known_xs),
         **{
             **params,
             "jaxpr": body,
             "num_consts": len(in_consts),
-            "num_carry": len(carry_cts) + len(sums),
+            "num_carry": len(sums) + len(carry_cts),
             "reverse": not params["reverse"],
         },
     )
-    found_carry, found_sums, found_xs = loops.split_by_sizes(outs, len(carry_cts), len(sums))
-    found = iter([*found_sums, *found_carry, *found_xs])
+    found = iter(outs)
     return [next(found) if nonzero else None for nonzero in nonzero_ins]
 
 
@@ -521,6 +527,10 @@ def _scan_jvp(
         program.eqns,
         [*out_carry, *out_dots, *out_ys, *out_ys_dots],
     )
+    if nests_calls() and not more:
+        trees = scan_trees.trees_of(jaxpr, len(consts), num_carry)
+        given = const_flags, carry_flags, xs_flags, carry_flags, out_nonzero[num_carry:]
+        scan_trees.note_tangents(ordered, trees, *given)
     outs = bind(
         scan_p,
         *(*more, *consts, *const_dots, *init, *carry_dots, *xs, *xs_dots),
@@ -560,6 +570,8 @@ def _scan_vmap(
         lambda flags: [dim is not None for dim in program_for(flags)[2][:num_carry]],
     )
     program, more, out_dims = program_for(batched)
+    if not more:
+        scan_trees.note_same(program, jaxpr)
     init = [
         move_batch_dim(x, axis, dim, 0) if b else x
         for x, dim, b in zip(init, init_dims, batched, strict=True)
