@@ -10,7 +10,6 @@ DIFFERENT: dict[str, str] = {
         jnp.linalg.svd(m)
     """,
     "fewer equations: one solve for two, one slice for a gather or scatter, no search for ties": """
-        lax.dynamic_index_in_dim(x, 1)
         x.at[i].set(y)
     """,
     "JAX's unset memory, tokens in arrays, and primitives that take what a batch varies in": """

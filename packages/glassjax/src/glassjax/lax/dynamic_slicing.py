@@ -18,6 +18,7 @@ from glassjax.primitives import sparsity_rules
 from glassjax.primitives.declare import declare
 from glassjax.primitives.sharding_rules import as_any, as_first
 from glassjax.runtime.array import Array, ArrayLike
+from glassjax.runtime.nesting import nests_calls
 from glassjax.runtime.operation import operation, require_dtypes_alike
 from glassjax.settings.names import counted
 from glassjax.settings.number_types import letter_of
@@ -155,7 +156,8 @@ def _dynamic_slice_vmap(
     """Batching rule: with a shared start, a slice with one more axis; otherwise a gather."""
     x, *starts = values
     x_dim, *start_dims = dims
-    if all(dim is None for dim in start_dims):
+    is_shared = all(dim is None for dim in start_dims)
+    if is_shared and not (starts and nests_calls()):  # JAX gathers this, too
         x = move_batch_dim(x, axis, x_dim, 0)
         sizes = (axis.size, *slice_sizes)
         return [bind1(dynamic_slice_p, x, *_and_first(starts), slice_sizes=sizes)], [0]
@@ -163,7 +165,7 @@ def _dynamic_slice_vmap(
     return vmap_rules[gathering.gather_p](
         axis,
         [x, _index_vectors(axis, starts, start_dims)],
-        [x_dim, 0],
+        [x_dim, None if is_shared else 0],
         dimension_numbers=gathering.GatherDimensionNumbers(axes, (), axes),
         slice_sizes=slice_sizes,
         fill_value=None,
@@ -185,11 +187,14 @@ def _and_first(starts: Values) -> list[Any]:
 
 
 def _index_vectors(axis: BatchAxis, starts: Values, dims: Sequence[BatchDim]) -> Any:
-    columns = [
-        expand_dims(move_batch_dim(start, axis, dim, 0), 1)
-        for start, dim in zip(starts, dims, strict=True)
-    ]
-    return concatenate(columns, 1) if len(columns) > 1 else columns[0]
+    """Each example's start, or the start that all share."""
+    if any(dim is not None for dim in dims):
+        starts = [
+            move_batch_dim(start, axis, dim, 0) for start, dim in zip(starts, dims, strict=True)
+        ]
+    last = typeof(starts[0]).ndim
+    columns = [expand_dims(start, last) for start in starts]
+    return concatenate(columns, last) if len(columns) > 1 else columns[0]
 
 
 def _dynamic_slice_jvp(primals: Values, tangents: Values, *, slice_sizes: Shape) -> Any:
