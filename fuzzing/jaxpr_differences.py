@@ -18,7 +18,6 @@ DIFFERENT: dict[str, str] = {
         lax.while_loop(lambda c: c[0] < 10, lambda c: c * 2, x + 1)
     """,
     "only constants of a program, in another order, or parameters that a caller gives": """
-        m @ m
         jnp.hstack([x, y])
     """,
     "another formula, or a primitive of this library with its own derivative": """

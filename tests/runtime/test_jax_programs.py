@@ -53,6 +53,7 @@ EXAMPLES = {
     "numpy._interpolated": "jnp.linspace(x, 2 * y, 4) * jnp.linspace(x[0], 2.0, 3, endpoint=False)",
     "numpy._last_piece": "jnp.piecewise(x, [x < 0.3, x > 0.6], [jnp.log, 2.0, lambda x: x**2])",
     "numpy._progression": "(jnp.arange(0.5, 2.0, 0.5) * x + jnp.arange(2.0, 5.0)).astype(x.dtype)",
+    "numpy.diagonal": "jnp.diagonal(m, -1) * jnp.diag(m @ m, 1) * jnp.diagonal(jnp.cos(m))[1:]",
     "numpy.select": "jnp.select([x < 0.3, x > 0.6], [x, 2 * y], -x)",
     "numpy.trace": "jnp.trace(m, 1) * jnp.trace(jnp.stack([m, 2 * m]), axis1=1, axis2=2)",
     "special.betaln": "scipy.special.betaln(x, 4 * y) + scipy.special.betaln(x + 9, y)",

@@ -12,6 +12,7 @@ from glassjax.lax.elementwise import copy
 from glassjax.numpy.creation import diagonal_mask
 from glassjax.runtime.operation import operation
 from glassjax.settings.number_types import promote
+from glassjax_stage2.shaped_array import is_inexact
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
@@ -57,6 +58,25 @@ def _interpolated(start: Any, stop: Any, index: Any, gaps: Any) -> Any:
     share = index / gaps
     from_start = lax.reshape(start, (1, *np.shape(start))) * (1 - share)
     return from_start + lax.reshape(stop, (1, *np.shape(stop))) / gaps * index
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The elements at pairs of indices; in kernels, sums of columns without the other elements."""
+    a = jnp.moveaxis(a, (axis1, axis2), (-2, -1))
+    rows, columns = np.shape(a)[-2:]
+    starts = max(-offset, 0), max(offset, 0)
+    count = max(min(rows - starts[0], columns - starts[1]), 0)
+
+    def gather(_: Any, a: Any) -> Any:
+        i, j = (jnp.arange(count) + start if start else jnp.arange(count) for start in starts)
+        return a.at[..., i, j].get(mode="promise_in_bounds")
+
+    if offset or rows != columns or not is_inexact(a.dtype):
+        return gather(None, a)
+    mask = diagonal_mask((rows, columns), 0).astype(a.dtype)
+    return lax.platform_dependent(
+        mask, a, mosaic=lambda mask, a: jnp.sum(mask * a, axis=-2), default=gather
+    )
 
 
 def trace(

@@ -13,6 +13,7 @@ import glassjax.numpy as jnp
 from glassjax.dtypes import DTypeLike
 from glassjax.errors.tracebacks import hide_frames
 from glassjax.runtime.array import Array, ArrayLike, converts_itself, public_names_of
+from glassjax.runtime.nesting import nests_calls
 from glassjax.runtime.templates import copied
 from glassjax.settings.names import named
 from glassjax.settings.tracers import Tracer
@@ -277,6 +278,11 @@ TRACER_METHODS: dict[str, Any] = {
     "weak_type": property(lambda x: x.aval.weak_type),
 }
 
+
+def _matmul(x: Any, y: Any) -> Any:
+    return (jnp.matmul if nests_calls() else functions.matmul)(x, y)
+
+
 _COMPLEX = "c", "c"  # the stages do not order complex numbers
 _WHOLE = "biu", ""  # integer powers may need another dtype, or raise
 _NONE = "", ""
@@ -284,7 +290,8 @@ _COPIED = {
     "truediv": (functions.div, _NONE),
     "pow": (functions.power, _WHOLE),
     **{name: (getattr(functions, name), _COMPLEX) for name in ("lt", "le", "gt", "ge")},
-    **{name: (getattr(functions, name), _NONE) for name in ("add", "sub", "mul", "matmul")},
+    **{name: (getattr(functions, name), _NONE) for name in ("add", "sub", "mul")},
+    "matmul": (_matmul, _NONE),
     **{name: (getattr(functions, name), _NONE) for name in ("eq", "ne")},
 }
 for symbol, (own, kinds) in _COPIED.items():

@@ -261,6 +261,7 @@ Indices = tuple[Any, ...]
 
 
 @operation(static=("offset", "axis1", "axis2"))
+@written_in_jax("numpy")
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonal of `a` in two of its axes, along a new last axis.
 

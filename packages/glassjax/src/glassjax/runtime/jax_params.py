@@ -170,6 +170,11 @@ def _read_custom_call(params: Params) -> Params:
     return {"jaxpr": params["call_jaxpr"], "num_consts": params["num_consts"], "rule": rule}
 
 
+def _write_cond(params: Params, eqn: JaxprEqn) -> Params:
+    platforms = getattr(getattr(eqn.invars[0], "aval", None), "platforms", None)
+    return params if platforms is None else {**params, "branches_platforms": platforms}
+
+
 # `scan`: its numbers of constants, carried values and elements, as trees of leaves.
 
 
@@ -309,6 +314,7 @@ _WORDS: dict[str, Words] = {
     "jit": Words(_write_jit, _read_jit),
     "custom_jvp_call": Words(_write_custom_jvp, _read_custom_call),
     "custom_vjp_call": Words(_write_custom_vjp, _read_custom_call),
+    "cond": Words(_write_cond, lambda params: _without(params, "branches_platforms")),
     "scan": Words(_write_scan, _read_scan),
     "while": _renamed(cond_consts="cond_nconsts", body_consts="body_nconsts"),
     "remat2": _renamed(again="differentiated"),

@@ -1,7 +1,7 @@
 """`cond`, `switch` and `platform_dependent`: a program chooses among programs."""
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -28,6 +28,7 @@ from glassjax.runtime.effects import define_dce
 from glassjax.runtime.evaluation import evaluated_by_library
 from glassjax.runtime.jit import jit
 from glassjax.runtime.lowering import Function, platform_of
+from glassjax.runtime.nesting import nests_calls
 from glassjax.runtime.pipeline import name_and_place_of
 from glassjax.runtime.places import default_placement
 from glassjax.settings.names import not_given
@@ -44,6 +45,7 @@ from glassjax_stage2.shaped_array import typeof_named
 from glassjax_stage2.source import name_of
 from glassjax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from glassjax_stage3 import Jaxpr, JaxprEqn, Var
+from glassjax_stage3.abstract_eval import abstract_eval
 from glassjax_stage3.jaxpr import consts_as_invars
 from glassjax_stage3.jit_rules import vmap_jaxpr
 from glassjax_stage3.lowering import FunctionBuilder, Value, signature
@@ -577,37 +579,39 @@ def platform_dependent(
             )
     if "gpu" in per_platform:
         raise ValueError("platform_dependent: use 'cuda' or 'rocm' in place of 'gpu'")
-    index = stage2.bind1(
-        platform_index_p, platforms=tuple(per_platform), others=default is not None
-    )
+    platforms = [*((name,) for name in per_platform), *([None] if default else [])]
+    index = stage2.bind1(platform_index_p, platforms=tuple(platforms))
     functions = list(named.values())
     if not isinstance(index, stage2.Tracer):
         return functions[int(index)](*args)
     return choose("platform_dependent", index, functions, tree_to_arrays(args))
 
 
-def _platform_index(platform: str, platforms: Sequence[str], others: bool) -> int:
+Platforms = tuple[tuple[str, ...] | None, ...]  # by function; None: all others
+
+
+def _platform_index(platform: str, platforms: Platforms) -> int:
     """The index of the function for a platform."""
-    if platform in platforms:
-        return platforms.index(platform)
-    if others:
-        return len(platforms)
+    for index, names in enumerate(platforms):
+        if names is None or platform in names:
+            return index
+    given = ", ".join(repr(name) for names in platforms for name in names or ())
     raise NotImplementedError(
         f"platform_dependent: there is no function for {platform!r} among "
-        f"{', '.join(map(repr, platforms)) or 'none'}, and no default"
+        f"{given or 'none'}, and no default"
     )
 
 
-def _platform_index_impl(*, platforms: Sequence[str], others: bool) -> list[Any]:
+def _platform_index_impl(*, platforms: Platforms) -> list[Any]:
     default = default_placement()
     devices = () if default is None else default.sharding.device_tuple
-    return [np.int32(_platform_index(xla.platform_of(devices), platforms, others))]
+    return [np.int32(_platform_index(xla.platform_of(devices), platforms))]
 
 
 def _platform_lower(
-    b: FunctionBuilder, out_avals: Sequence[ShapedArray], *, platforms: Sequence[str], others: bool
+    b: FunctionBuilder, out_avals: Sequence[ShapedArray], *, platforms: Platforms
 ) -> list[Value]:
-    number = _platform_index(platform_of(b), platforms, others)
+    number = _platform_index(platform_of(b), platforms)
     index = b.constant(number, _INDEX)
     if isinstance(b, Function):
         # `_cond_lower` then writes this branch alone: others may call routines of other platforms.
@@ -615,5 +619,37 @@ def _platform_lower(
     return [index]
 
 
-declare(platform_index_p, abstract_eval=lambda **params: [_INDEX], lower=_platform_lower)
+class PlatformIndex(ShapedArray):
+    """The type of the index of a platform, for readers: JAX's `cond` says the platforms, too."""
+
+    __slots__ = ("platforms",)
+
+    platforms: Platforms
+
+    def __new__(cls, platforms: Platforms) -> "PlatformIndex":
+        aval = object.__new__(cls)
+        aval.shape, aval.dtype, aval.weak_type = (), _INDEX.dtype, False
+        aval.platforms = platforms
+        return aval
+
+    def strip_weak_type(self) -> ShapedArray:
+        return _INDEX
+
+    @staticmethod
+    def abstract_eval(
+        primitive: Primitive, in_avals: Sequence[ShapedArray], params: dict[str, Any]
+    ) -> Sequence[ShapedArray]:
+        """The result types of a primitive of an index of a platform, as of other indices."""
+        avals = tuple(_INDEX if type(aval) is PlatformIndex else aval for aval in in_avals)
+        return abstract_eval(primitive, avals, params)
+
+
+_type_for_readers = cache(PlatformIndex)  # one object for each type
+
+
+def _index_type(*, platforms: Platforms) -> list[ShapedArray]:
+    return [_type_for_readers(platforms) if nests_calls() else _INDEX]
+
+
+declare(platform_index_p, abstract_eval=_index_type, lower=_platform_lower)
 stage2.impl_rules[platform_index_p] = _platform_index_impl
