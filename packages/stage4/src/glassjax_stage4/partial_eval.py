@@ -175,9 +175,10 @@ def partial_eval_jaxpr(
     unknown_outs = [kept or out in unknown for out, kept in zip(jaxpr.outvars, keep, strict=True)]
     outs_known, outs_unknown = partition(unknown_outs, jaxpr.outvars)
     ins_known, ins_unknown = partition(unknown_ins, jaxpr.invars)
-    # An equation without operands is not worth a residual: both halves compute it, unless dead-code
-    # elimination keeps it for its side effects.
-    both = [e for e in known_eqns if not (e.invars or dce_jaxpr(Jaxpr([], [], [e], []))[0].eqns)]
+    # An equation without operands is not worth a residual: both halves compute it, unless it is a
+    # call or has side effects, for which dead-code elimination keeps it.
+    kept = dce_jaxpr(Jaxpr([], [], known_eqns, []))[0].eqns
+    both = [e for e in known_eqns if not (e.invars or e.primitive.higher_order or e in kept)]
     unknown_eqns = [*both, *unknown_eqns]
     later = without_dead_code(Jaxpr([], ins_unknown, unknown_eqns, outs_unknown))
     residuals = free_variables(later)
