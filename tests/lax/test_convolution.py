@@ -14,6 +14,7 @@ import glassjax
 import glassjax.numpy
 import glassjax.numpy as gnp
 from glassjax import lax
+from glassjax.extend.core import nested_calls
 
 NHWC = ("NHWC", "HWIO", "NHWC")
 
@@ -312,3 +313,21 @@ def test_the_shape_of_a_transposed_convolution():
         )
         result = jax.lax.conv_transpose(x, kernel, (2,), padding, dimension_numbers=numbers)
         assert shape == result.shape
+
+
+def test_a_mapped_convolution_in_jaxs_form_is_transformed_as_ours():
+    """There, one `reshape` also permutes the axes."""
+    lhs = np.random.default_rng(0).normal(size=(2, 3, 1, 2, 5, 5)).astype("float32")
+
+    def of_rows(lhs):
+        rhs = lhs[:, :, :, :, :2, :2]
+        mapped = glassjax.vmap(glassjax.vmap(lambda x, y: glassjax.lax.conv(x, y, (1, 1), "SAME")))
+        return (mapped(lhs, rhs) ** 2).sum()
+
+    function = glassjax.vmap(glassjax.grad(lambda x: of_rows(x * lhs)))
+    xs = np.arange(1.0, 3.0, dtype="float32")
+    with nested_calls():
+        program = glassjax.make_jaxpr(function)(xs)
+    assert "dimensions=(" in str(program)
+    (found,) = glassjax.core.eval_jaxpr(program.jaxpr, program.consts, xs)
+    np.testing.assert_allclose(found, function(xs), rtol=1e-5)

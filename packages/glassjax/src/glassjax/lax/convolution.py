@@ -22,6 +22,7 @@ from glassjax.primitives.narrow_numbers import in_wide_numbers
 from glassjax.primitives.sharding_rules import agreed, require_whole
 from glassjax.runtime.array import Array, ArrayLike
 from glassjax.runtime.lowering import platform_of
+from glassjax.runtime.nesting import written_in_jax
 from glassjax.runtime.operation import operation
 from glassjax.settings.names import counted
 from glassjax.settings.number_types import letter_of, result_type
@@ -622,10 +623,9 @@ def _convolution_vmap(
         lhs = _fold(lhs, lhs_dim, lhs_spec[0 if by_examples > 1 else 1], 1)
         rhs, axis, groups = _fold(rhs, rhs_dim, rhs_spec[0], 1), out_spec[1], 1
         params = params | {name: params[name] * batch_axis.size}
-    out, _ = _unfold(
-        bind1(conv_general_dilated_p, lhs, rhs, **params), axis, groups, batch_axis.size
-    )
-    return [out], [0]
+    out = bind1(conv_general_dilated_p, lhs, rhs, **params)
+    out, out_dim = _unfold(out, axis, groups, batch_axis.size)
+    return [out], [out_dim]
 
 
 def _empty_convolution_vmap(
@@ -645,18 +645,28 @@ def _fold(x: Any, dim: Any, axis: int, groups: int) -> Any:
     """`x` with its axis `dim` merged into the remaining axis `axis`, inside of groups."""
     shape = [size for n, size in enumerate(typeof(x).shape) if n != dim]
     count = typeof(x).shape[dim]
-    rest = [n for n in range(len(shape) + 1) if n != dim]
-    split = [*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :]]
-    x = shapes.reshape(stage2.transpose(x, [dim, *rest]), [count, *split])
-    order = [*range(1, axis + 2), 0, *range(axis + 2, len(split) + 1)]
-    shape[axis] *= count
-    return shapes.reshape(stage2.transpose(x, order), shape)
+    merged = list(shape)
+    merged[axis] *= count
+    if groups > 1:  # split the axis, and place `dim` behind the groups
+        shape[axis : axis + 1] = groups, shape[axis] // groups
+        axis, dim = axis + 1, dim + (dim > axis)
+        x = shapes.reshape(x, [*shape[:dim], count, *shape[dim:]])
+    order = [n for n in range(typeof(x).ndim) if n != dim]
+    return _reordered(x, [*order[:axis], dim, *order[axis:]], merged)
+
+
+@written_in_jax("lax")
+def _reordered(x: Any, dimensions: Sequence[int], new_sizes: Sequence[int]) -> Any:
+    """The array whose elements are read in this order of the axes."""
+    return shapes.reshape(stage2.transpose(x, dimensions), new_sizes)
 
 
 def _unfold(x: Any, axis: int, groups: int, count: int) -> tuple[Any, int]:
-    """The inverse of `_fold`: an axis of size `count`, now the first, and its number, 0."""
+    """The inverse of `_fold`, and the axis of the batch."""
     shape = list(typeof(x).shape)
     shape[axis] //= count
+    if groups == 1:
+        return shapes.reshape(x, [*shape[:axis], count, *shape[axis:]]), axis
     split = [*shape[:axis], groups, count, shape[axis] // groups, *shape[axis + 1 :]]
     order = [axis + 1, *(n for n in range(len(split)) if n != axis + 1)]
     return shapes.reshape(stage2.transpose(shapes.reshape(x, split), order), [count, *shape]), 0
