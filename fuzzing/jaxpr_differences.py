@@ -9,15 +9,13 @@ DIFFERENT: dict[str, str] = {
         jnp.cumprod(x)
         jnp.linalg.svd(m)
     """,
-    "fewer equations: one solve for two, one slice for a gather or scatter, no search for ties": """
-        x.at[i].set(y)
-    """,
     "JAX's unset memory, tokens in arrays, and primitives that take what a batch varies in": """
         lax.after_all(lax.create_token())
         lax.cond(x[0] > 0, jnp.sin, jnp.cos, x)
         lax.while_loop(lambda c: c[0] < 10, lambda c: c * 2, x + 1)
     """,
     "only constants of a program, in another order, or parameters that a caller gives": """
+        x.at[i].set(y)
         jnp.hstack([x, y])
     """,
     "another formula, or a primitive of this library with its own derivative": """
