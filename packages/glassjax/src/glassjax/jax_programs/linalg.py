@@ -62,7 +62,7 @@ def _slogdet_lu(a: Any) -> tuple[Any, Any]:
     factors, pivots, _ = lax.linalg.lu(a)
     diagonal = jnp.diagonal(factors, axis1=-2, axis2=-1)
     is_zero = jnp.any(diagonal == 0, axis=-1)
-    swaps = jnp.count_nonzero(pivots != jnp.arange(a.shape[-1]), axis=-1)
+    swaps = jnp.count_nonzero(pivots != jnp.arange(a.shape[-1], dtype=pivots.dtype), axis=-1)
     if matrices.is_complex(a):
         sign = jnp.prod(diagonal / jnp.abs(diagonal).astype(a.dtype), axis=-1)
     else:
@@ -121,7 +121,7 @@ def _det_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     n = a.shape[-1]
     factors, pivots, permutation = lax.linalg.lu(a)
     diagonal = jnp.diagonal(factors, axis1=-2, axis2=-1)
-    swaps = jnp.count_nonzero(pivots != jnp.arange(n), axis=-1)
+    swaps = jnp.count_nonzero(pivots != jnp.arange(n, dtype=pivots.dtype), axis=-1)
     sign = (-2 * (swaps % 2) + 1).astype(a.dtype)
     minors = jnp.cumprod(diagonal, axis=-1) * sign[None]
     factors = factors.at[-1, -1].set(1 / minors[-2])

@@ -657,7 +657,6 @@ def indices_of(plan: IndexPlan, shape: Shape, operands: Sequence[Any], wraps: bo
         if isinstance(item, Operand):
             column = as_index(next(given), target)
             column = wrapped_index(column, shape[axis]) if wraps else column
-            column = cast(column, narrow)
             dims = dims[len(dims) - item.ndim :]
         elif isinstance(item, StaticSlice):
             steps = lax.iota(narrow.dtype, item.size) * item.step
@@ -666,6 +665,7 @@ def indices_of(plan: IndexPlan, shape: Shape, operands: Sequence[Any], wraps: bo
             value = item + shape[axis] if wraps and item < 0 else item
             column = narrow.dtype.type(value)
         columns.append((column, dims))
+    columns = [(cast(column, narrow), dims) for column, dims in columns]
     shape = *plan.index_shape, 1
     filled = [lax.broadcast_in_dim(column, shape, dims) for column, dims in columns]
     if not filled:  # whole axes

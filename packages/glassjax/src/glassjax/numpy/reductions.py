@@ -352,9 +352,8 @@ def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Ar
     >>> jnp.count_nonzero(jnp.array([[0, 7], [3, 5]]), axis=1)
     Array([1, 2], dtype=int32)
     """
-    return sum(
-        stage2.ne(a, np.zeros((), typeof(a).dtype)[()]), axis, default_int(), keepdims=keepdims
-    )
+    counts = lax.convert_element_type(stage2.ne(a, np.zeros((), typeof(a).dtype)[()]), np.int32)
+    return sum(counts, axis, default_int(), keepdims=keepdims)
 
 
 @operation(static=("axis", "keepdims"))
