@@ -34,6 +34,8 @@ FAMILIES = {
         lambda n, lib: n.geomspace(1, 10, 3),
         lambda n, lib: n.geomspace(1, 1000, 4, endpoint=False),
         lambda n, lib: n.geomspace(-1, -8, 4),
+        lambda n, lib: n.arange(np.float16(1), 2, 0.25),
+        lambda n, lib: n.arange(np.int8(1), 3.0),
         lambda n, lib: n.vander(x, 3),
         lambda n, lib: n.vander(x),
         lambda n, lib: n.vander(x, 3, increasing=True),

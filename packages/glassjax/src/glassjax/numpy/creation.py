@@ -480,7 +480,7 @@ def arange(
         raise ValueError(f"arange: start, stop and step must be real numbers, found {bounds}")
     dtype = None if dtype is None else dialect().dtype_of("arange", dtype)
     numbers = np.arange(*bounds, dtype=dtype)
-    if dtype is None and numbers.dtype.kind in "iu":  # numpy's arange has no narrower integers
+    if dtype is None:  # numpy's arange has no narrower numbers
         numbers = numbers.astype(dtypes.result_type(*(x for x in given.values() if x is not None)))
     if stop is None and step is None and numbers.dtype.kind in "iu":
         out = lax.iota(dtype or dtypes.canonicalize_dtype(numbers.dtype), len(numbers))
