@@ -51,7 +51,10 @@ EXAMPLES = {
     "linalg._slogdet": "jnp.linalg.slogdet(m @ m - 2)",
     "linalg._solutions": "jnp.linalg.solve(m, m[:, :2] + 1)",
     "numpy._share": "jnp.logaddexp(x, y) + jnp.logaddexp2(y, x)",
-    "numpy._interpolated": "jnp.linspace(x, 2 * y, 4) * jnp.linspace(x[0], 2.0, 3, endpoint=False)",
+    "numpy._interpolated": """(
+        jnp.linspace(x, 2 * y, 4) * jnp.linspace(x[0], 2.0, 3, endpoint=False)
+        + jnp.linspace(y, x, 1)
+    )""",
     "numpy._last_piece": "jnp.piecewise(x, [x < 0.3, x > 0.6], [jnp.log, 2.0, lambda x: x**2])",
     "numpy._progression": "(jnp.arange(0.5, 2.0, 0.5) * x + jnp.arange(2.0, 5.0)).astype(x.dtype)",
     "numpy.diagonal": "jnp.diagonal(m, -1) * jnp.diag(m @ m, 1) * jnp.diagonal(jnp.cos(m))[1:]",

@@ -8,10 +8,12 @@ import numpy as np
 
 from glassjax import lax
 from glassjax import numpy as jnp
+from glassjax.dimensions.expressions import surely_at_least
 from glassjax.lax.elementwise import copy
 from glassjax.numpy.creation import diagonal_mask
 from glassjax.runtime.operation import operation
 from glassjax.settings.number_types import promote
+from glassjax_stage2 import typeof
 from glassjax_stage2.shaped_array import is_inexact
 
 
@@ -54,7 +56,9 @@ def _progression(numbers: Any, dtype: Any, start: Any, stop: Any, step: Any = No
 
 
 def _interpolated(start: Any, stop: Any, index: Any, gaps: Any) -> Any:
-    """The weighted sum of the ends."""
+    """The weighted sum of the ends, unless there are no numbers between them."""
+    if surely_at_least(0, gaps):
+        return lax.full((0, *np.shape(start)), 0, typeof(start).dtype)
     share = index / gaps
     from_start = lax.reshape(start, (1, *np.shape(start))) * (1 - share)
     return from_start + lax.reshape(stop, (1, *np.shape(stop))) / gaps * index
