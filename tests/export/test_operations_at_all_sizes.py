@@ -133,6 +133,11 @@ OPERATIONS = {
         ["a + 1, 3", "2, 3"],
     ),
     "gather": (lambda x, i: x[i], ["a, 3", "b"], ["float32", INDEX]),
+    "gather of the last": (
+        lambda x, i: [x[i, -1], x.at[i, -1].set(0.0)],
+        ["a, b", "2"],
+        ["float32", INDEX],
+    ),
     "gather columns": (
         lambda x, i: jnp.take(x, i, axis=1),
         ["a, 3", "b"],

@@ -14,12 +14,13 @@ from glassjax.numpy.creation import diagonal_mask
 from glassjax.runtime.operation import operation
 from glassjax.settings.number_types import promote
 from glassjax_stage2 import typeof
+from glassjax_stage2.promotion import broadcast_shapes
 from glassjax_stage2.shaped_array import is_inexact
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
     """The choice at the place of the first true condition, counted from the default at 0."""
-    shape = np.broadcast_shapes(*map(np.shape, [*condlist, *choicelist, default]))
+    shape = broadcast_shapes(*map(np.shape, [*condlist, *choicelist, default]))
     conditions = jnp.stack([jnp.broadcast_to(each, shape) for each in [False, *condlist]])
     number = jnp.argmax(conditions, axis=0)
     choices = [jnp.broadcast_to(each, shape) for each in promote(default, *choicelist)]

@@ -662,8 +662,7 @@ def indices_of(plan: IndexPlan, shape: Shape, operands: Sequence[Any], wraps: bo
             steps = lax.iota(narrow.dtype, item.size) * item.step
             column = steps + item.start
         else:
-            value = item + shape[axis] if wraps and item < 0 else item
-            column = narrow.dtype.type(value)
+            column = cast(item + shape[axis] if wraps and item < 0 else item, narrow)
         columns.append((column, dims))
     columns = [(cast(column, narrow), dims) for column, dims in columns]
     shape = *plan.index_shape, 1
