@@ -835,7 +835,7 @@ def _gathered(
     aval = typeof(x)
     plan = plan_index(pattern, aval.shape, *[typeof(operand).shape for operand in operands])
     if 0 in plan.shape:
-        return lax.full(plan.shape, 0, aval.dtype)
+        return lax.full_like(x, 0, shape=plan.shape)
     if plan.columns:
         x = lax.gather(
             x,
