@@ -860,7 +860,8 @@ def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
 
 def _largest(sizes: Any, axis: int | tuple[int, ...], keepdims: bool) -> Any:
     """The largest of nonnegative numbers along axes; 0 if they are empty."""
-    return reductions.max(sizes, axis, keepdims=keepdims, initial=0)
+    initial = None if typeof(sizes).size else 0
+    return reductions.max(sizes, axis, keepdims=keepdims, initial=initial)
 
 
 def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
