@@ -28,7 +28,8 @@ NATIVE_DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "complex64", "complex128"),
 ]
-ALL_DTYPES = [np.dtype(dtype) for dtype in (*NATIVE_DTYPES, *EXTENSION_DTYPES)]
+NARROW_DTYPES = [ml_dtypes.int2, ml_dtypes.uint4]  # several elements in a byte of the device
+ALL_DTYPES = [np.dtype(x) for x in (*NATIVE_DTYPES, *EXTENSION_DTYPES, *NARROW_DTYPES)]
 
 
 # Uses every function of the backend, once.

@@ -12,6 +12,7 @@ some obvious ones, such as the `execute` of jaxlib's own executables.
 import ctypes
 import importlib
 import os
+import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -148,8 +149,12 @@ def get(buffer: Buffer) -> np.ndarray[Any, Any]:
     except BufferError:  # dtypes that the buffer protocol has no letter for, such as bfloat16
         buffer.block_until_ready()
         address, nbytes = buffer.unsafe_buffer_pointer(), buffer.on_device_size_in_bytes()
-        elements = ctypes.string_at(address, nbytes) if nbytes else b""
-        return np.ndarray(buffer.aval.shape, buffer.aval.dtype, buffer=elements)
+        elements = np.frombuffer(ctypes.string_at(address, nbytes) if nbytes else b"", np.uint8)
+        shape, dtype = buffer.aval.shape, buffer.aval.dtype
+        bits = int(re.findall(r"\d+", dtype.name)[0])
+        if bits < 8:  # several in each byte, the first in its lowest bits
+            elements = elements[:, None] >> np.arange(0, 8, bits, np.uint8) & (2**bits - 1)
+        return np.ndarray(shape, dtype, buffer=elements.tobytes())
 
 
 class Executable:
