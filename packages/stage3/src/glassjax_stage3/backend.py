@@ -153,7 +153,7 @@ def get(buffer: Buffer) -> np.ndarray[Any, Any]:
         shape, dtype = buffer.aval.shape, buffer.aval.dtype
         bits = int(re.findall(r"\d+", dtype.name)[0])
         if bits < 8:  # several in each byte, the first in its lowest bits
-            elements = elements[:, None] >> np.arange(0, 8, bits, np.uint8) & (2**bits - 1)
+            elements = elements[:, None] >> np.arange(0, 8, bits, dtype=np.uint8) & (2**bits - 1)
         return np.ndarray(shape, dtype, buffer=elements.tobytes())
 
 
